@@ -1,0 +1,65 @@
+"""How a network moves from a shortcut circuit to a robust one while it trains.
+
+The names below load on first use, so that `import interp_shortcuts` costs no torch and no
+TransformerLens.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interp_shortcuts.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from interp_shortcuts import presets as presets
+    from interp_shortcuts.measures import Attention as Attention
+    from interp_shortcuts.measures import Behaviour as Behaviour
+    from interp_shortcuts.measures import Measure as Measure
+    from interp_shortcuts.measures import OVClassFraction as OVClassFraction
+    from interp_shortcuts.measures import OVSpearman as OVSpearman
+    from interp_shortcuts.measures import QKSpearman as QKSpearman
+    from interp_shortcuts.models import Architecture as Architecture
+    from interp_shortcuts.models import Component as Component
+    from interp_shortcuts.models import ModelSpec as ModelSpec
+    from interp_shortcuts.models import build as build
+    from interp_shortcuts.runs import Run as Run
+    from interp_shortcuts.runs import RunConfig as RunConfig
+    from interp_shortcuts.runs import Trajectory as Trajectory
+    from interp_shortcuts.tasks import Feature as Feature
+    from interp_shortcuts.tasks import ShortcutTask as ShortcutTask
+    from interp_shortcuts.tasks import Split as Split
+    from interp_shortcuts.timelines import CircuitTracker as CircuitTracker
+    from interp_shortcuts.timelines import PhaseRules as PhaseRules
+    from interp_shortcuts.timelines import Phases as Phases
+    from interp_shortcuts.timelines import Timeline as Timeline
+    from interp_shortcuts.training import train as train
+
+__version__ = "0.1.0"
+
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "Architecture": ".models",
+        "Attention": ".measures",
+        "Behaviour": ".measures",
+        "CircuitTracker": ".timelines",
+        "Component": ".models",
+        "Feature": ".tasks",
+        "Measure": ".measures",
+        "ModelSpec": ".models",
+        "OVClassFraction": ".measures",
+        "OVSpearman": ".measures",
+        "PhaseRules": ".timelines",
+        "Phases": ".timelines",
+        "QKSpearman": ".measures",
+        "Run": ".runs",
+        "RunConfig": ".runs",
+        "ShortcutTask": ".tasks",
+        "Split": ".tasks",
+        "Timeline": ".timelines",
+        "Trajectory": ".runs",
+        "build": ".models",
+        "presets": ".presets:",
+        "train": ".training",
+    },
+)
