@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from interp_shortcuts.models import Architecture as Architecture
     from interp_shortcuts.models import Component as Component
     from interp_shortcuts.models import ModelSpec as ModelSpec
-    from interp_shortcuts.models import build as build
+    from interp_shortcuts.models.build import build as build
     from interp_shortcuts.runs import Run as Run
     from interp_shortcuts.runs import RunConfig as RunConfig
     from interp_shortcuts.runs import Trajectory as Trajectory
@@ -58,7 +58,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "Split": ".tasks",
         "Timeline": ".timelines",
         "Trajectory": ".runs",
-        "build": ".models",
+        "build": ".models.build",
         "presets": ".presets:",
         "train": ".training",
     },

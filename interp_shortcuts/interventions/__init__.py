@@ -1,0 +1,33 @@
+"""Interventions: described changes to a forward pass, which always restore the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interp_shortcuts.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from interp_shortcuts.interventions.ablate import Ablate as Ablate
+    from interp_shortcuts.interventions.ablate import AblateOV as AblateOV
+    from interp_shortcuts.interventions.ablate import AblateQK as AblateQK
+    from interp_shortcuts.interventions.apply import applied as applied
+    from interp_shortcuts.interventions.base import Intervention as Intervention
+    from interp_shortcuts.interventions.batched import read_logits_under as read_logits_under
+    from interp_shortcuts.interventions.patch import Patch as Patch
+    from interp_shortcuts.interventions.patch import read_activations as read_activations
+    from interp_shortcuts.interventions.registry import INTERVENTIONS as INTERVENTIONS
+
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "INTERVENTIONS": ".registry",
+        "Ablate": ".ablate",
+        "AblateOV": ".ablate",
+        "AblateQK": ".ablate",
+        "Intervention": ".base",
+        "Patch": ".patch",
+        "applied": ".apply",
+        "read_activations": ".patch",
+        "read_logits_under": ".batched",
+    },
+)

@@ -1,0 +1,120 @@
+"""One model at one step, seen through a task: what all measures read from.
+
+It holds what several measures need (stacked weights, one forward pass a split), so that it is
+computed once. Nothing of the model is changed. What is made of the readings is left to measures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from interp_shortcuts.errors import MeasureError
+from interp_shortcuts.models.build import eager
+from interp_shortcuts.models.forward import Reading, read_attention
+from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.weights import Weights
+from interp_shortcuts.tasks.base import Task
+
+PARTS_OF_TRAIN = ("consistent", "anti")
+
+
+def require_fit(spec: ModelSpec, task: Task) -> None:
+    """Checks that a model of this spec can be asked about this task.
+
+    Raises:
+        MeasureError: If a size does not fit; names the rule and both values.
+    """
+    if spec.d_vocab < task.n_tokens:
+        raise MeasureError(
+            f"`d_vocab` (={spec.d_vocab}) must be at least the task's `n_tokens` "
+            f"(={task.n_tokens})."
+        )
+    if spec.n_ctx < task.context:
+        raise MeasureError(
+            f"`n_ctx` (={spec.n_ctx}) must be at least the task's `context` (={task.context})."
+        )
+    if spec.d_vocab_out != task.n_classes:
+        raise MeasureError(
+            f"`d_vocab_out` (={spec.d_vocab_out}) must equal the task's `n_classes` "
+            f"(={task.n_classes})."
+        )
+
+
+@dataclass
+class Observation:
+    """A model and a task at one step.
+
+    Attributes:
+        model: A `HookedTransformer`; of a compiled one the eager module is used.
+        task: The task whose splits are asked.
+        step: Training step, if known; it only labels errors.
+
+    Raises:
+        MeasureError: If the model does not fit the task or holds a weight that is not finite.
+    """
+
+    model: nn.Module
+    task: Task
+    step: int | None = None
+    spec: ModelSpec = field(init=False, repr=False)
+    _weights: Weights | None = field(default=None, init=False, repr=False)
+    _readings: dict[str, Reading] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.model = eager(self.model)
+        self.spec = ModelSpec.from_model(self.model)
+        require_fit(self.spec, self.task)
+        for name, weight in self.model.named_parameters():
+            if not bool(torch.isfinite(weight).all()):
+                raise MeasureError(
+                    f"weights must be finite; `{name}` holds NaN or infinity"
+                    + ("." if self.step is None else f" at step {self.step}.")
+                )
+
+    @property
+    def weights(self) -> Weights:
+        """The weights as one stacked checkpoint, float64; read once."""
+        if self._weights is None:
+            self._weights = Weights.of(self.model)
+        return self._weights
+
+    def logits(self, split: str) -> Float[Tensor, "example class"]:
+        """Logits at the read position ("="), for every example of a split."""
+        return self._reading(split).logits
+
+    def attention(self, split: str) -> Float[Tensor, "example layer head position"]:
+        """Attention weights from "=" to every position, after the softmax."""
+        return self._reading(split).attention
+
+    def scores(self, split: str) -> Float[Tensor, "example layer head position"]:
+        """Attention scores from "=" (q . k / sqrt(d_head)), before mask and softmax."""
+        return self._reading(split).scores
+
+    def _reading(self, split: str) -> Reading:
+        """One forward pass a split; the parts of train are rows of the pass over train."""
+        if split not in self._readings:
+            rows = self._rows_of_train(split)
+            if rows is None:
+                self._readings[split] = read_attention(
+                    self.model, self.task.split(split).tokens, position=self.task.read_position
+                )
+            else:
+                train = self._reading("train")
+                self._readings[split] = Reading(
+                    logits=train.logits[rows],
+                    attention=train.attention[rows],
+                    scores=train.scores[rows],
+                )
+        return self._readings[split]
+
+    def _rows_of_train(self, name: str) -> Tensor | None:
+        if name not in PARTS_OF_TRAIN:
+            return None
+        train, part = self.task.split("train"), self.task.split(name)
+        chosen = train.consistent if name == "consistent" else ~train.consistent
+        rows = torch.nonzero(chosen).flatten()
+        return rows if torch.equal(train.tokens[rows], part.tokens) else None

@@ -1,0 +1,79 @@
+"""The colours, dashes and markers of every picture: one style per component and per split.
+
+Colours are those of Okabe and Ito, which stay apart for colour-blind readers; a marker (for
+components) or a dash (for splits) says the same again. Splits on which the shortcut is right are
+black and grey; those on which it is wrong are vermilion. Which lines are drawn is left to others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+OKABE_ITO = (
+    "#0072B2",  # blue
+    "#E69F00",  # orange
+    "#009E73",  # green
+    "#CC79A7",  # purple
+    "#56B4E9",  # sky
+    "#7A5195",  # violet (in place of yellow, which is too faint on white)
+    "#8C6D31",  # olive (in place of black and vermilion, which are taken by splits)
+)
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
+
+INK = "#1F2933"
+MUTED = "#5F6B7A"
+RULE = "#E3E7EC"
+SHORTCUT_PHASE = "#E7EDF5"
+HANDOVER_PHASE = "#FFF1CF"
+
+ATTENTION_SCALE = (
+    (0.0, "#FFFFFF"),
+    (0.25, "#D6E6F2"),
+    (0.5, "#94C2E0"),
+    (0.75, "#3D8FC4"),
+    (1.0, "#00507D"),
+)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one component or split is drawn, in every panel.
+
+    Attributes:
+        colour: Hex colour.
+        dash: Plotly dash.
+        symbol: Plotly marker symbol.
+    """
+
+    colour: str
+    dash: str = "solid"
+    symbol: str = "circle"
+
+    def band(self, opacity: float = 0.14) -> str:
+        """The fill of this style's interval."""
+        red, green, blue = (int(self.colour[i : i + 2], 16) for i in (1, 3, 5))
+        return f"rgba({red},{green},{blue},{opacity})"
+
+
+_SPLITS = {
+    "train": Style("#8A8F98", "dot", "circle-open"),
+    "consistent": Style("#5F6B7A", "dash", "square-open"),
+    "anti": Style("#E58A55", "dash", "diamond-open"),
+    "validation": Style("#111827", "solid", "square"),
+    "adversarial": Style("#D55E00", "solid", "diamond"),
+}
+
+
+def split_style(name: str) -> Style:
+    """The style of a split; a split that the palette does not know is olive, with its own dash."""
+    return _SPLITS.get(name, Style("#8C6D31", "longdashdot", "x"))
+
+
+def component_style(index: int) -> Style:
+    """The style of the component at `index` in the timeline's order of components.
+
+    Args:
+        index: Position among the components; colours repeat after seven, markers after eight,
+            so that the pair is unique for 56 components.
+    """
+    return Style(OKABE_ITO[index % len(OKABE_ITO)], "solid", SYMBOLS[index % len(SYMBOLS)])

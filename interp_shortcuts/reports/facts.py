@@ -1,0 +1,199 @@
+"""The facts of a report as plain JSON values: HTML, JSON and Markdown all show these.
+
+Nothing is computed here beyond taking the last evaluation and counting what is undefined. How the
+facts are laid out is left to the templates.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from interp_shortcuts.plots.panels import Choice, select_panels
+from interp_shortcuts.reports.reading import OUTCOME_MEANINGS
+from interp_shortcuts.reports.remake import remake
+from interp_shortcuts.timelines.layout import measured_part
+from interp_shortcuts.timelines.phases import Phases
+from interp_shortcuts.timelines.timeline import Timeline
+
+FORMAT = "interp-shortcuts report 1"
+
+
+def report_facts(timeline: Timeline, *, phases: Phases | None = None) -> dict[str, Any]:
+    """Everything a report says, as values that JSON takes; undefined numbers are None.
+
+    Args:
+        timeline: What was measured.
+        phases: Events and outcome; None asks the timeline for them with its default rules.
+    """
+    phases = timeline.phases() if phases is None else phases
+    data = timeline.data
+    steps = timeline.steps
+    attrs = data.attrs
+    facts = {
+        "format": FORMAT,
+        "verdict": phases.sentence,
+        "outcome": phases.outcome,
+        "outcome_meaning": OUTCOME_MEANINGS.get(phases.outcome, ""),
+        "run": {
+            "task_name": str(attrs.get("task_name", "")),
+            "seed": None if int(attrs.get("seed", -1)) < 0 else int(attrs["seed"]),
+            "run_id": str(attrs.get("run_id", "")),
+            "path": str(attrs.get("path", "")),
+            "source": str(attrs.get("source", "")),
+            "created": str(attrs.get("created", "")),
+            "task_fingerprint": str(attrs.get("task_fingerprint", "")),
+            "n_classes": int(attrs.get("n_classes", 0)) or None,
+            "chance": attrs.get("chance"),
+            "evaluations": len(steps),
+            "first_step": steps[0] if steps else None,
+            "last_step": steps[-1] if steps else None,
+        },
+        "splits": _last_evaluation(data),
+        "phases": phases.to_dict(),
+        "heads": _heads(phases),
+        "undefined": _undefined(data),
+        "left_out": _left_out(data),
+        "settings": settings(data),
+        "thresholds": _thresholds(phases),
+        "definitions": _definitions(data),
+        "versions": _versions(attrs),
+        "remake": remake(attrs),
+    }
+    return json_values(facts)
+
+
+def json_values(value: Any) -> Any:
+    """NumPy scalars as Python's, numbers that are not finite as None."""
+    if isinstance(value, dict):
+        return {str(key): json_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_values(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Nested dicts as one, with dotted names."""
+    if not isinstance(value, dict):
+        return {prefix: value}
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        found.update(flat(item, f"{prefix}.{key}" if prefix else str(key)))
+    return found
+
+
+def settings(data: xr.Dataset) -> dict[str, Any]:
+    """The run's config with dotted names; without one, the task and the model's spec."""
+    config = _parsed(data.attrs.get("config"))
+    if config:
+        return flat(config)
+    task, spec = _parsed(data.attrs.get("task")), _parsed(data.attrs.get("spec"))
+    return {**flat(task or {}, "task"), **flat(spec or {}, "model")}
+
+
+def _parsed(text: Any) -> Any:
+    """A JSON attribute; what is not JSON is shown as it is."""
+    if not text:
+        return None
+    try:
+        return json.loads(str(text))
+    except json.JSONDecodeError:
+        return {"unreadable": str(text)}
+
+
+def _versions(attrs: dict[str, Any]) -> dict[str, str]:
+    versions = _parsed(attrs.get("versions")) or {}
+    return {name: str(version) for name, version in flat(versions).items()}
+
+
+def _last_evaluation(data: xr.Dataset) -> list[dict[str, Any]]:
+    """Accuracy, shortcut rate and loss per split at the last step, with intervals and n."""
+    if "split" not in data.coords or not data.sizes["step"]:
+        return []
+    last = data.isel(step=-1)
+    rows = []
+    for split in data["split"].values:
+        row: dict[str, Any] = {"split": str(split)}
+        here = last.sel(split=split)
+        row["n"] = int(here["n_examples"]) if "n_examples" in here else None
+        for name in ("accuracy", "shortcut_rate", "loss"):
+            row[name] = float(here[name]) if name in here else None
+            interval = here.get(f"{name}_interval")
+            row[f"{name}_interval"] = (
+                None
+                if interval is None
+                else [float(interval.sel(bound=b)) for b in ("low", "high")]
+            )
+        rows.append(row)
+    return rows
+
+
+def _heads(phases: Phases) -> list[dict[str, Any]]:
+    """Per head and measure: phase-1 level, final level, change."""
+    return [
+        {
+            "component": event.component,
+            "measure": event.measure,
+            "words": event.words,
+            "feature": event.feature,
+            "split": event.split,
+            "phase1_level": event.phase1_level,
+            "final_level": event.final_level,
+            "change": event.change,
+            "half_way_step": event.step,
+            "lag": event.lag,
+            "peak_value": event.peak_value,
+            "peak_step": event.peak_step,
+            "reason": event.reason,
+        }
+        for event in phases.circuit_events
+    ]
+
+
+def _undefined(data: xr.Dataset) -> list[dict[str, Any]]:
+    """Variables with undefined values among those that were measured, and what that means."""
+    rows = []
+    for name, variable in data.data_vars.items():
+        part = measured_part(variable)
+        missing = int(part.isnull().sum())
+        if missing:
+            meaning = str(variable.attrs.get("nan_means", "") or "no reason given")
+            rows.append(
+                {"variable": str(name), "undefined": missing, "of": part.size, "meaning": meaning}
+            )
+    return rows
+
+
+def _left_out(data: xr.Dataset) -> list[dict[str, str]]:
+    """Panels that the timeline cannot draw, and why; texts are for people, not markup."""
+    if not data.sizes["step"]:
+        return []
+    return [
+        {"panel": panel.key, "reason": str(panel.missing)}
+        for panel in select_panels(data, Choice())
+        if panel.missing
+    ]
+
+
+def _thresholds(phases: Phases) -> list[dict[str, Any]]:
+    fields = type(phases.rules).model_fields
+    return [
+        {"name": name, "value": value, "description": fields[name].description or ""}
+        for name, value in phases.rules.model_dump(mode="json").items()
+    ]
+
+
+def _definitions(data: xr.Dataset) -> list[dict[str, str]]:
+    keys = ("long_name", "units", "definition", "range", "nan_means", "measure")
+    return [
+        {"variable": str(name), **{key: str(variable.attrs.get(key, "")) for key in keys}}
+        for name, variable in data.data_vars.items()
+    ]

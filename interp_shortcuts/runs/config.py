@@ -1,0 +1,170 @@
+"""What determines a run: the task, the model, the optimiser, the schedule and the seed.
+
+One frozen description per run; its hash is the run's identity. Loads no torch, so that the
+command line can show every field at once. Where a run is written and on which device it is
+trained are not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from interp_shortcuts.canonical import short_hash
+from interp_shortcuts.errors import ConfigError
+from interp_shortcuts.models.spec import Architecture, ModelSpec
+from interp_shortcuts.runs.schedule import ScheduleConfig
+from interp_shortcuts.tasks.config import TaskConfig
+
+
+class OptimConfig(BaseModel):
+    """How the weights are updated. Weight decay applies to every parameter, biases included."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    optimizer: Literal["adamw", "adam", "sgd"] = Field(
+        default="adamw",
+        description="adamw: decoupled weight decay; adam and sgd: weight decay as an L2 gradient.",
+    )
+    lr: float = Field(default=1e-3, gt=0, description="Learning rate (constant).")
+    weight_decay: float = Field(default=0.1, ge=0, description="Weight decay.")
+    beta1: float = Field(
+        default=0.9, ge=0, lt=1, description="Decay of the first moment (adamw, adam)."
+    )
+    beta2: float = Field(
+        default=0.999, ge=0, lt=1, description="Decay of the second moment (adamw, adam)."
+    )
+    momentum: float = Field(default=0.0, ge=0, lt=1, description="Momentum (sgd only).")
+    batch_size: int | None = Field(
+        default=None,
+        ge=1,
+        description="Examples per step, drawn by shuffling each epoch; none: the full batch.",
+    )
+    grad_clip: float | None = Field(
+        default=None, gt=0, description="Largest total gradient norm; none: no clipping."
+    )
+
+    @model_validator(mode="after")
+    def _momentum_is_for_sgd(self) -> OptimConfig:
+        if self.momentum and self.optimizer != "sgd":
+            raise ValueError(
+                f"`momentum` (={self.momentum}) applies to `optimizer` 'sgd' only; "
+                f"got '{self.optimizer}' (use `beta1` there)."
+            )
+        return self
+
+
+class RunConfig(BaseModel):
+    """One run: everything that determines its result, apart from the thread count."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: TaskConfig = Field(default_factory=TaskConfig, description="The task.")
+    model: Architecture = Field(default_factory=Architecture, description="The model.")
+    optim: OptimConfig = Field(default_factory=OptimConfig, description="The optimiser.")
+    schedule: ScheduleConfig = Field(
+        default_factory=ScheduleConfig, description="Length, evaluations and checkpoints."
+    )
+    seed: int = Field(
+        default=0,
+        ge=0,
+        description="Seed of the initial weights, the batches and (unless `data_seed` says "
+        "otherwise) the examples.",
+    )
+    early_stop: int | None = Field(
+        default=None,
+        ge=1,
+        description="Stop once adversarial accuracy has been 1.0 at this many evaluations in a "
+        "row; none: train all steps.",
+    )
+    name: str = Field(
+        default="", description="A label, e.g. the preset's name; not part of the run's identity."
+    )
+
+    @model_validator(mode="after")
+    def _batch_fits(self) -> RunConfig:
+        size, n_train = self.optim.batch_size, self.task.n_train
+        if size is not None and size > n_train:
+            raise ValueError(f"`batch_size` (={size}) must be at most `n_train` (={n_train}).")
+        return self
+
+    @property
+    def spec(self) -> ModelSpec:
+        """The model to build: the architecture with the sizes that the task dictates."""
+        return ModelSpec(
+            **self.model.model_dump(),
+            d_vocab=self.task.n_integers + 1,
+            d_vocab_out=_n_classes(self.task),
+            n_ctx=self.task.length + 1,
+        )
+
+    @property
+    def run_id(self) -> str:
+        """16 hex digits that identify the run: the hash of every field but `name`."""
+        return short_hash(self.model_dump(mode="json", exclude={"name"}))
+
+    def replace(self, **changes: Any) -> RunConfig:
+        """A copy with some fields changed, validated again.
+
+        Args:
+            changes: Flat (`ratio=0.8, n_layers=1, lr=3e-4`), since field names are unique over
+                the parts, or nested (`task={"ratio": 0.8}`, `optim=OptimConfig(...)`).
+
+        Raises:
+            ConfigError: If a name is no field of any part; the message lists the choices.
+            pydantic.ValidationError: If a value breaks a field's rule (a `ValueError`).
+        """
+        data = self.model_dump()
+        parts = {name: set(data[name]) for name in _PARTS}
+        top = [name for name in data if name not in _PARTS]
+        for name in [name for name in changes if name in _PARTS]:
+            value = changes.pop(name)
+            if isinstance(value, Mapping):
+                unknown = sorted(set(value) - parts[name])
+                if unknown:
+                    raise ConfigError(_unknown_field(unknown[0], name, sorted(parts[name])))
+                data[name].update(value)
+            else:
+                data[name] = value.model_dump() if isinstance(value, BaseModel) else value
+        for name, value in changes.items():
+            if name in top:
+                data[name] = value
+                continue
+            homes = [part for part in _PARTS if name in parts[part]]
+            if not homes:
+                choices = sorted([*top, *_PARTS, *(f for part in _PARTS for f in parts[part])])
+                raise ConfigError(_unknown_field(name, "RunConfig", choices))
+            data[homes[0]][name] = value
+        return type(self).model_validate(data)
+
+    def differences(self, other: RunConfig) -> dict[str, tuple[Any, Any]]:
+        """The fields in which two runs differ, as `{"optim.lr": (ours, theirs)}`; not `name`."""
+        ours, theirs = dict(_flat(self.model_dump())), dict(_flat(other.model_dump()))
+        return {
+            key: (value, theirs[key])
+            for key, value in ours.items()
+            if key != "name" and value != theirs[key]
+        }
+
+
+_PARTS = ("task", "model", "optim", "schedule")
+
+
+def _n_classes(task: TaskConfig) -> int:
+    from interp_shortcuts.tasks.rules import rule
+
+    return task.n_classes if task.n_classes is not None else rule(task.rule).n_classes
+
+
+def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _unknown_field(name: str, owner: str, choices: list[str]) -> str:
+    return f"`{name}` is no field of {owner}; choose from: {', '.join(choices)}."

@@ -1,0 +1,122 @@
+"""`Run`: one trained (or half-trained) run, opened from its folder.
+
+It reads; training writes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from interp_shortcuts.errors import StorageError
+from interp_shortcuts.runs.config import RunConfig
+from interp_shortcuts.runs.curves import curves_frame, read_curves
+from interp_shortcuts.runs.lock import is_being_trained
+from interp_shortcuts.runs.store import RunFolder
+
+if TYPE_CHECKING:
+    from interp_shortcuts.runs.trajectory import Trajectory
+    from interp_shortcuts.tasks.base import Task
+else:  # a run is opened without loading torch; these are checked where they are used
+    Task = Trajectory = Any
+
+STATUSES = ("running", "interrupted", "finished", "stopped", "diverged", "failed")
+"""What `Run.status` can be; only `interrupted` is never written to disk."""
+
+
+class Run:
+    """One config with one seed, trained once; its files lie in one folder.
+
+    Make one with `train(...)` or `Run.open(path)`.
+    """
+
+    def __init__(self, folder: RunFolder, *, config: RunConfig) -> None:
+        self._folder = folder
+        self._config = config
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """Open a run folder.
+
+        Raises:
+            StorageError: If it is no run folder, or its config or manifest is damaged.
+        """
+        folder = RunFolder(Path(path))
+        config = folder.read_config()
+        manifest = folder.read_manifest()
+        if manifest["run_id"] != config.run_id:
+            raise StorageError(
+                f"'{folder.config_path}' was changed after the run began: its run id is "
+                f"{config.run_id}, and '{folder.manifest_path}' has {manifest['run_id']}. Restore "
+                "the config, or train the changed one into another folder."
+            )
+        return cls(folder, config=config)
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return self._folder.path
+
+    @property
+    def config(self) -> RunConfig:
+        """What determined the run."""
+        return self._config
+
+    @property
+    def run_id(self) -> str:
+        """16 hex digits that identify the config."""
+        return self._config.run_id
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the run was made with and how it ended, read afresh from manifest.json."""
+        return self._folder.read_manifest()
+
+    @property
+    def status(self) -> str:
+        """How the run stands, read afresh from disk.
+
+        `finished`: all steps, or the early stop. `stopped`: by Ctrl-C. `diverged`: the loss was
+        not a finite number (`manifest["step"]` says when). `failed`: by an error
+        (`manifest["error"]`). `running`: a process is training it. `interrupted`: the manifest
+        says running, and its process is dead (where that can be told; else `running`).
+        Stopped, interrupted and failed runs go on with `train(config, out=..., resume=True)`.
+        """
+        status: str = self.manifest["status"]
+        if status == "running" and is_being_trained(self.path) is False:
+            return "interrupted"
+        return status
+
+    def curves(self) -> pd.DataFrame:
+        """The learning curves: one row per evaluated step and split.
+
+        Returns:
+            Columns step, split, loss (nats), accuracy and shortcut_rate (fractions in [0, 1]) and
+            n (examples). An empty split has NaN and n = 0.
+
+        Raises:
+            StorageError: If a line of curves.jsonl is damaged.
+        """
+        ended = self.manifest["status"] in ("finished", "diverged")
+        return curves_frame(read_curves(self._folder.curves_path, torn_end_allowed=not ended))
+
+    def trajectory(self, task: Task | None = None) -> Trajectory:
+        """The run's checkpoints as a `Trajectory`.
+
+        Args:
+            task: The task, where the run's rule is a function of your own that is not registered.
+        """
+        from interp_shortcuts.runs.trajectory import Trajectory
+
+        return Trajectory.open(self.path, task=task)
+
+    def __repr__(self) -> str:
+        manifest = self.manifest
+        name = f"{self._config.name}, " if self._config.name else ""
+        return (
+            f"Run({name}{self.status}, step {manifest.get('step', 0)} of "
+            f"{self._config.schedule.n_steps}, rule {self._config.task.rule}, "
+            f"seed {self._config.seed}, path='{self.path}')"
+        )

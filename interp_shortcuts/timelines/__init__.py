@@ -1,0 +1,33 @@
+"""Timelines: the measures of a trajectory over steps, and the events and outcome read from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interp_shortcuts.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from .circuit_events import CircuitEvent as CircuitEvent
+    from .circuit_events import HandoverEntry as HandoverEntry
+    from .events import Event as Event
+    from .phase_rules import PhaseRules as PhaseRules
+    from .phases import OUTCOMES as OUTCOMES
+    from .phases import Phases as Phases
+    from .phases import find_phases as find_phases
+    from .timeline import Timeline as Timeline
+    from .tracker import CircuitTracker as CircuitTracker
+
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    {
+        "OUTCOMES": ".phases",
+        "CircuitEvent": ".circuit_events",
+        "CircuitTracker": ".tracker",
+        "Event": ".events",
+        "HandoverEntry": ".circuit_events",
+        "PhaseRules": ".phase_rules",
+        "Phases": ".phases",
+        "Timeline": ".timeline",
+        "find_phases": ".phases",
+    },
+)

@@ -1,0 +1,115 @@
+"""How the arrays of several measures lie in one dataset, and how they are taken apart again.
+
+Measures that share a dim but not its labels (QK reads `magnitude`, OV reads `parity`; attention is
+measured on two splits, accuracy on five) are padded to the union of the labels: floats with NaN.
+Each padded variable says in its attribute `covers` (JSON) which labels it was measured for, so that
+padding is never taken for an undefined value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+
+from interp_shortcuts.errors import MeasureError
+
+LABEL_ORDER = {"split": ("train", "consistent", "anti", "validation", "adversarial")}
+"""Labels that come in this order whatever is measured first; others in order of appearance."""
+
+
+def measured_part(array: xr.DataArray) -> xr.DataArray:
+    """The array without the labels that it was not measured for, and of the measured type."""
+    covers = json.loads(array.attrs.get("covers", "{}"))
+    array = array.sel({dim: labels for dim, labels in covers.items() if dim in array.dims})
+    dtype = array.attrs.get("measured_dtype")
+    return array.astype(dtype, keep_attrs=True) if dtype else array
+
+
+def put_together(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """One dataset of the parts, each what one measure gave; all have the same steps.
+
+    Raises:
+        MeasureError: If two parts give the same variable, or sizes of a dim that do not fit.
+    """
+    homes: dict[Hashable, str] = {}
+    for part in parts:
+        for name, array in part.data_vars.items():
+            measure = f"{array.attrs.get('measure')} ({array.attrs.get('measure_key')})"
+            if name in homes:
+                raise MeasureError(
+                    f"Two measures give the variable `{name}`: {homes[name]} and {measure}. "
+                    "Track them one at a time, or give one measure a tuple of features."
+                )
+            homes[name] = measure
+    labels = _all_labels(parts)
+    padded = [_padded(part, labels) for part in parts]
+    try:
+        return xr.merge(padded, join="exact", compat="broadcast_equals", combine_attrs="override")
+    except ValueError as error:
+        raise MeasureError(f"The measures do not fit into one timeline: {error}") from error
+
+
+def take_apart(data: xr.Dataset) -> dict[str, xr.Dataset]:
+    """What each measure gave, by `measure_key`: the inverse of `put_together`.
+
+    Variables that say no measure (a user's own) are left out.
+    """
+    names: dict[str, list[Hashable]] = {}
+    for name, array in data.data_vars.items():
+        if "measure_key" in array.attrs:
+            names.setdefault(str(array.attrs["measure_key"]), []).append(name)
+    return {
+        key: xr.Dataset({name: _unpadded(data[name]) for name in of_measure})
+        for key, of_measure in names.items()
+    }
+
+
+def _all_labels(parts: Sequence[xr.Dataset]) -> dict[Hashable, np.ndarray]:
+    """For each labelled dim on which parts differ, the union of their labels."""
+    found: dict[Hashable, list[np.ndarray]] = {}
+    for part in parts:
+        for dim in (dim for dim in part.dims if dim in part.coords):
+            found.setdefault(dim, []).append(np.asarray(part[dim].to_numpy()))
+    differing = {}
+    for dim, labels in found.items():
+        if all(np.array_equal(labels[0], other) for other in labels[1:]):
+            continue
+        union = list(dict.fromkeys(label for array in labels for label in array.tolist()))
+        if all(array.dtype.kind in "iuf" for array in labels):
+            union.sort()
+        order = LABEL_ORDER.get(str(dim), ())
+        union.sort(key=lambda label: order.index(label) if label in order else len(order))
+        differing[dim] = np.array(union)
+    return differing
+
+
+def _padded(part: xr.Dataset, labels: Mapping[Hashable, np.ndarray]) -> xr.Dataset:
+    grow = {
+        dim: union
+        for dim, union in labels.items()
+        if dim in part.coords and not np.array_equal(part[dim].to_numpy(), union)
+    }
+    if not grow:
+        return part
+    own = {dim: part[dim].to_numpy().tolist() for dim in grow}
+    texts = {name: "" for name in part.coords if part[name].dtype.kind == "U" and name not in grow}
+    wide = part.reindex(grow, fill_value=texts) if texts else part.reindex(grow)
+    for name, array in part.data_vars.items():
+        covers = {str(dim): own[dim] for dim in array.dims if dim in grow}
+        if covers:
+            wide[name].attrs["covers"] = json.dumps(covers)
+            if wide[name].dtype != array.dtype:
+                wide[name].attrs["measured_dtype"] = str(array.dtype)
+    return wide
+
+
+def _unpadded(array: xr.DataArray) -> xr.DataArray:
+    own = measured_part(array).copy()
+    own.attrs = {name: value for name, value in own.attrs.items() if name not in _PADDING_ATTRS}
+    return own
+
+
+_PADDING_ATTRS = ("covers", "measured_dtype")

@@ -1,0 +1,52 @@
+"""How phases look at a prompt and in a notebook. Everything shown is computed elsewhere."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from interp_shortcuts.timelines.phases import Phases
+
+
+def as_text(phases: Phases) -> str:
+    """Several lines: outcome, sentence, events, hand-over order."""
+    lines = [f"Phases: {phases.outcome}", f"  {phases.sentence}", ""]
+    for event in phases.events:
+        if event.step is None:
+            lines.append(f"  {event.name:<17} {'-':>8}  {event.reason}")
+        else:
+            value = "" if event.value is None else f"  value {event.value:.4g}"
+            lines.append(f"  {event.name:<17} {event.step:>8}{value}")
+    if phases.handover:
+        lines += ["", "  hand-over (lag to onset):"]
+        lines += [f"  {entry.step:>8} {entry.lag:>+6}  {entry.what}" for entry in phases.handover]
+    return "\n".join(lines)
+
+
+def as_html(phases: Phases) -> str:
+    """The same as two small tables."""
+    rows = []
+    for event in phases.events:
+        step = "–" if event.step is None else str(event.step)
+        value = "" if event.value is None else f"{event.value:.4g}"
+        note = event.reason or event.description
+        cells = (event.name, step, value, note)
+        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+    html = [
+        "<div>",
+        f"<p><b>Phases: {escape(phases.outcome)}</b><br>{escape(phases.sentence)}</p>",
+        "<table><thead><tr><th>event</th><th>step</th><th>value</th><th></th></tr></thead>",
+        f"<tbody>{''.join(rows)}</tbody></table>",
+    ]
+    if phases.handover:
+        rows = [
+            f"<tr><td>{entry.step}</td><td>{entry.lag:+d}</td><td>{escape(entry.what)}</td></tr>"
+            for entry in phases.handover
+        ]
+        html.append(
+            "<table><thead><tr><th>step</th><th>lag to onset</th><th>hand-over</th></tr></thead>"
+            f"<tbody>{''.join(rows)}</tbody></table>"
+        )
+    html.append("</div>")
+    return "".join(html)

@@ -1,0 +1,361 @@
+"""`CircuitTracker`: takes measures along a trajectory, or inside a user's own training loop.
+
+It decides what is still to be measured, shares one observation between measures, and keeps what it
+has on disk. What the measures compute is theirs; how results are stored is in `cache`.
+"""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Iterator, Sequence
+
+import xarray as xr
+from torch import nn
+from tqdm.auto import tqdm
+
+from interp_shortcuts.canonical import short_hash
+from interp_shortcuts.errors import MeasureError
+from interp_shortcuts.measures.along import CHUNK, SECONDS_BEFORE_BAR, along_steps, located
+from interp_shortcuts.measures.base import Measure, WeightsMeasure
+from interp_shortcuts.measures.observation import Observation
+from interp_shortcuts.measures.registry import default_measures
+from interp_shortcuts.models.build import build, eager, load_weights, weights_of
+from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.runs.checkpoint import content_hash
+from interp_shortcuts.runs.trajectory import Trajectory
+from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.timelines.cache import Kept, MeasureCache
+from interp_shortcuts.timelines.layout import put_together
+from interp_shortcuts.timelines.measured import Measured
+from interp_shortcuts.timelines.provenance import timeline_attrs
+from interp_shortcuts.timelines.timeline import Timeline
+
+SECONDS_BETWEEN_SAVES = 15.0
+
+
+class CircuitTracker:
+    """Measures a run at each of its checkpoints.
+
+    Three ways in give the same numbers: a run folder
+    (`CircuitTracker(Trajectory.open("runs/demo")).track()`), your own checkpoints
+    (`Trajectory.from_checkpoints`), and your own training loop, with nothing stored:
+
+        tracker = CircuitTracker(task)
+        for step in range(n_steps):
+            ...
+            tracker.observe(step, model)
+        tracker.timeline
+
+    A run folder keeps what was measured. Tracking again measures only what is new (measures, steps,
+    changed weights), and a killed tracking goes on from what was last saved.
+
+    Args:
+        source: A trajectory, or a task for `observe`.
+        measures: What to measure; None means `default_measures()`.
+        spec: With a task: the spec that observed models must have; None means that of the first.
+        cache: Read and write the measurements in the run folder; without one, nothing is kept.
+        progress: Show one bar over checkpoints and measures if it takes more than two seconds.
+
+    Raises:
+        MeasureError: If `measures` is empty, names one twice, or holds something else.
+    """
+
+    def __init__(
+        self,
+        source: Trajectory | Task,
+        *,
+        measures: Sequence[Measure] | None = None,
+        spec: ModelSpec | None = None,
+        cache: bool = True,
+        progress: bool = True,
+    ) -> None:
+        self._source = source
+        trajectory = self.trajectory
+        if trajectory is not None and spec not in (None, trajectory.spec):
+            raise MeasureError(
+                "`spec` must be left out with a trajectory, or be the trajectory's own: got "
+                f"{spec}, and the trajectory has {trajectory.spec}."
+            )
+        self.measures = _checked(default_measures() if measures is None else measures)
+        self.spec = spec if trajectory is None else trajectory.spec
+        self.cache = cache
+        self.progress = progress
+        self._observed = {measure.key: Measured(measure) for measure in self.measures}
+        self._hashes: dict[int, str] = {}
+        self._timeline: Timeline | None = None
+
+    @property
+    def trajectory(self) -> Trajectory | None:
+        """The checkpoints; None for a tracker that observes."""
+        return self._source if isinstance(self._source, Trajectory) else None
+
+    @property
+    def task(self) -> Task:
+        """What the models are asked."""
+        return self._source.task if isinstance(self._source, Trajectory) else self._source
+
+    @property
+    def timeline(self) -> Timeline:
+        """What was tracked, or observed so far.
+
+        Raises:
+            MeasureError: If nothing was yet.
+        """
+        if self._timeline is None and self._hashes:
+            parts = [found.dataset() for found in self._observed.values()]
+            self._timeline = self._as_timeline(parts, run_id=self._observed_id())
+        if self._timeline is None:
+            todo = "observe(step, model)" if self.trajectory is None else "track()"
+            raise MeasureError(f"There is no timeline yet; call `{todo}` first.")
+        return self._timeline
+
+    def track(self) -> Timeline:
+        """Every measure at every checkpoint of the trajectory.
+
+        In a run folder the result is also written to `timeline.nc`, beside other measures that were
+        tracked there before.
+
+        Raises:
+            MeasureError: If the source is a task, or a measure fails; names measure and step. What
+                was measured until then is kept.
+            StorageError: If a checkpoint or the stored timeline is damaged.
+        """
+        trajectory = self.trajectory
+        if trajectory is None:
+            raise MeasureError(
+                "`track()` needs a trajectory; this tracker was given a task. Call "
+                "`observe(step, model)`, or give `Trajectory.open(path)`."
+            )
+        attrs = self._attrs(run_id=trajectory.run_id)
+        cache = None
+        if self.cache and trajectory.path is not None:
+            cache = MeasureCache(trajectory.path, attrs)
+        kept = Kept() if cache is None else cache.read()
+        tracking = _Tracking(trajectory, self.measures, cache, kept, progress=self.progress)
+        if not tracking.missing() and kept.created:
+            attrs["created"] = kept.created
+        tracking.run()
+        parts = [item.dataset(trajectory.steps) for item in tracking.found.values()]
+        self._timeline = Timeline(put_together(parts).assign_attrs(attrs))
+        tracking.store()
+        return self._timeline
+
+    def observe(self, step: int, model: nn.Module) -> None:
+        """Measures a model of your own training loop, which is left as it is.
+
+        Args:
+            step: The training step; larger than that of the observation before.
+            model: A `HookedTransformer`, in whatever mode; of a compiled one the eager module is
+                used.
+
+        Raises:
+            MeasureError: If the step is out of order, the model is another one than before, or a
+                measure fails; then nothing of this step is kept.
+        """
+        if self.trajectory is not None:
+            raise MeasureError(
+                "`observe` needs a tracker that was given a task; this one was given a trajectory, "
+                "which `track()` measures."
+            )
+        step = operator.index(step)
+        self._check_step(step)
+        own = eager(model)
+        observation = Observation(own, self.task, step)
+        if self.spec is not None and observation.spec != self.spec:
+            raise MeasureError(
+                f"The model at step {step} must have the spec {self.spec}; it has "
+                f"{observation.spec}. Use one tracker for each model."
+            )
+        results = {}
+        for measure in self.measures:
+            with located(measure.name, step):
+                results[measure.key] = measure.measure(observation)
+        digest = content_hash(weights_of(own))
+        for key, result in results.items():
+            self._observed[key].add_one(step, digest, result)
+        self.spec = observation.spec
+        self._hashes[step] = digest
+        self._timeline = None
+
+    def __repr__(self) -> str:
+        names = ", ".join(measure.name for measure in self.measures)
+        what = self.trajectory if self.trajectory is not None else f"task {self.task.name}"
+        return f"CircuitTracker({what}; measures: {names})"
+
+    def _check_step(self, step: int) -> None:
+        if step < 0:
+            raise MeasureError(f"`step` (={step}) must be 0 or more.")
+        last = max(self._hashes, default=None)
+        if last is None:
+            return
+        if step == last:
+            raise MeasureError(f"`step` (={step}) was observed already; observe each step once.")
+        if step < last:
+            raise MeasureError(
+                f"`step` (={step}) must be larger than that of the last observation (={last})."
+            )
+
+    def _observed_id(self) -> str:
+        """The same as of a trajectory made of these weights."""
+        spec_hash = "" if self.spec is None else self.spec.hash
+        return short_hash([spec_hash, [[step, digest] for step, digest in self._hashes.items()]])
+
+    def _attrs(self, *, run_id: str) -> dict[str, str | int | float]:
+        if self.spec is None:
+            raise MeasureError("There is no spec before the first observation.")
+        trajectory = self.trajectory
+        path = None if trajectory is None else trajectory.path
+        source = "observed" if trajectory is None else "checkpoints" if path is None else "run"
+        return timeline_attrs(
+            task=self.task,
+            spec=self.spec,
+            run_id=run_id,
+            source=source,
+            config=None if trajectory is None else trajectory.config,
+            path=path,
+        )
+
+    def _as_timeline(self, parts: Sequence[xr.Dataset], *, run_id: str) -> Timeline:
+        return Timeline(put_together(parts).assign_attrs(self._attrs(run_id=run_id)))
+
+
+class _Tracking:
+    """One call of `track`: what is missing, in which order it is measured, when it is saved."""
+
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        measures: Sequence[Measure],
+        cache: MeasureCache | None,
+        kept: Kept,
+        *,
+        progress: bool,
+    ) -> None:
+        self.trajectory = trajectory
+        self.task = trajectory.task
+        self.found = {
+            measure.key: Measured(measure, kept.parts.get(measure.key)) for measure in measures
+        }
+        self.cache = cache
+        self.kept = kept
+        self.progress = progress
+        self._saved = time.monotonic()
+        self._measured_any = False
+
+    def missing(self) -> dict[str, list[int]]:
+        """Steps still to be measured, by measure key; measures that lack nothing are left out."""
+        steps = self.trajectory.steps
+        known = {key: item.steps for key, item in self.found.items()}
+        gaps = {key: [step for step in steps if step not in known[key]] for key in self.found}
+        return {key: lacking for key, lacking in gaps.items() if lacking}
+
+    def run(self) -> None:
+        """Measures what is missing; what is there is saved every now and then, and on an error."""
+        missing = self.missing()
+        if not missing:
+            return
+        total = sum(map(len, missing.values()))
+        bar = tqdm(
+            desc="tracking",
+            total=total,
+            unit="measurement",
+            disable=not self.progress,
+            delay=SECONDS_BEFORE_BAR,
+            leave=False,
+        )
+        try:
+            for n_measured in self._measure(missing):
+                self._measured_any = True
+                bar.update(n_measured)
+                if time.monotonic() - self._saved > SECONDS_BETWEEN_SAVES:
+                    self._keep()
+        except BaseException:
+            if self._measured_any:
+                self._keep()
+            raise
+        finally:
+            bar.close()
+
+    def store(self) -> None:
+        """Writes the finished timeline, unless the one on disk is it."""
+        if self.cache is not None and (
+            self._measured_any or not self.kept.whole >= set(self.found)
+        ):
+            self.cache.write(list(self.found), self._all_parts())
+
+    def _measure(self, missing: dict[str, list[int]]) -> Iterator[int]:
+        """Measures of weights first, many checkpoints at a time; yields how many it took."""
+        together: dict[tuple[int, ...], list[WeightsMeasure]] = {}
+        one_by_one = {}
+        for key, steps in missing.items():
+            measure = self.found[key].measure
+            if isinstance(measure, WeightsMeasure):
+                together.setdefault(tuple(steps), []).append(measure)
+            else:
+                one_by_one[key] = steps
+        for steps, measures in together.items():
+            for start in range(0, len(steps), CHUNK):
+                yield from self._measure_weights(measures, steps[start : start + CHUNK])
+        yield from self._measure_activations(one_by_one)
+
+    def _measure_weights(
+        self, measures: Sequence[WeightsMeasure], steps: Sequence[int]
+    ) -> Iterator[int]:
+        weights = self.trajectory.stacked(steps)
+        hashes = {step: self.trajectory.hash(step) for step in steps}
+        for measure in measures:
+            try:
+                results = measure.of_weights(weights, self.task)
+            except Exception:
+                for step in steps:  # once more, one at a time, to name the step that fails
+                    with located(measure.name, step):
+                        measure.of_weights(self.trajectory.stacked([step]), self.task)
+                raise
+            joined = along_steps([results], steps, constant=measure.constant, dim="checkpoint")
+            self.found[measure.key].add(steps, hashes, joined)
+            yield len(steps)
+
+    def _measure_activations(self, missing: dict[str, list[int]]) -> Iterator[int]:
+        lacking = {key: set(steps) for key, steps in missing.items()}
+        steps = sorted(set().union(*lacking.values()))
+        if not steps:
+            return
+        model = build(self.trajectory.spec)
+        for step in steps:
+            load_weights(model, self.trajectory.weights(step))
+            observation = Observation(model, self.task, step)
+            digest = self.trajectory.hash(step)
+            for key, wanted in lacking.items():
+                if step in wanted:
+                    measure = self.found[key].measure
+                    with located(measure.name, step):
+                        result = measure.measure(observation)
+                    self.found[key].add_one(step, digest, result)
+                    yield 1
+
+    def _all_parts(self) -> dict[str, xr.Dataset]:
+        """What was found, and what was known of other measures."""
+        measured = {key: item.dataset() for key, item in self.found.items() if item.steps}
+        return {**measured, **{key: v for key, v in self.kept.parts.items() if key not in measured}}
+
+    def _keep(self) -> None:
+        if self.cache is not None:
+            self.cache.write_partial(self._all_parts())
+        self._saved = time.monotonic()
+
+
+def _checked(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    measures = tuple(measures)
+    if not measures:
+        raise MeasureError("`measures` must hold at least one measure; got none.")
+    for measure in measures:
+        if not isinstance(measure, Measure):
+            raise MeasureError(
+                f"`measures` must hold measures, such as `QKSpearman()`; got {measure!r}."
+            )
+    keys = [measure.key for measure in measures]
+    for index, key in enumerate(keys):
+        if key in keys[:index]:
+            raise MeasureError(f"`measures` holds {measures[index]} twice; give it once.")
+    return measures

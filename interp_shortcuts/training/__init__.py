@@ -1,0 +1,15 @@
+"""Training: from a run's config to a run folder, evaluated, checkpointed and resumable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interp_shortcuts.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from interp_shortcuts.training.evaluation import evaluate as evaluate
+    from interp_shortcuts.training.loop import train as train
+
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__, {"evaluate": ".evaluation", "train": ".loop"}
+)

@@ -1,0 +1,267 @@
+"""`train`: from a config to a run folder.
+
+The steps themselves are here: batch, loss at the read position, update, evaluation. What is
+written, and in which order, is `session.py`'s business.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm.auto import tqdm
+
+from interp_shortcuts.errors import ConfigError, DivergedError
+from interp_shortcuts.models.build import build, load_weights, weights_of
+from interp_shortcuts.models.lens import HookedTransformer
+from interp_shortcuts.runs.config import RunConfig
+from interp_shortcuts.runs.lock import training_lock
+from interp_shortcuts.runs.run import Run
+from interp_shortcuts.runs.schedule import evaluation_steps, kept_steps
+from interp_shortcuts.runs.store import RunFolder
+from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.tasks.task import ShortcutTask
+from interp_shortcuts.training.batches import BatchOrder
+from interp_shortcuts.training.environment import training_environment
+from interp_shortcuts.training.evaluation import evaluate
+from interp_shortcuts.training.optim import make_optimizer
+from interp_shortcuts.training.resume import ResumeState
+from interp_shortcuts.training.session import Session, ended_run, log, read_state
+
+
+def train(
+    config: RunConfig,
+    *,
+    out: str | Path,
+    task: Task | None = None,
+    resume: bool = False,
+    progress: bool = True,
+    threads: int | None = None,
+    device: str = "cpu",
+) -> Run:
+    """Train one run into a folder, with its checkpoints and learning curves.
+
+    The same config with the same thread count gives the same bits, also when the run is killed
+    at any moment and resumed. Global random state is neither read nor changed.
+
+    A loss that is not a finite number ends the run with status `diverged`: `train` logs a
+    warning (on stderr, unless logging is set up otherwise) and returns the run with what it
+    has. Ctrl-C marks the run `stopped` and any other error marks it `failed`; both are raised
+    again, and `resume=True` goes on from the last saved state.
+
+    Args:
+        config: What to train.
+        out: The run folder: missing, empty or, with `resume`, of the same run.
+        task: The task, where the config's rule is a function of your own that is not registered;
+            it must be the one that the config describes (`config.replace(task=task.config)`).
+        resume: Go on with the run in `out`, if there is one. A run that has ended is returned at
+            once.
+        progress: Whether a progress bar shows the step, the validation and the adversarial
+            accuracy.
+        threads: Torch's thread count for the duration; None: the count that the run began with
+            when resuming, else torch's current one.
+        device: Where to train, e.g. `"cuda"`; bits are only promised on `"cpu"`.
+
+    Returns:
+        The run.
+
+    Raises:
+        ConfigError: If the task is not the config's, or a setting is impossible.
+        StorageError: If the folder holds something else, or is damaged.
+    """
+    if threads is not None and threads < 1:
+        raise ConfigError(f"`threads` must be at least 1; got {threads}.")
+    folder = RunFolder(Path(out))
+    if ended_run(folder, config, resume=resume):
+        run = Run.open(folder.path)
+        if run.status == "diverged":
+            log.warning("%s: the run diverged earlier and is returned as it is", folder.path)
+        return run
+    task = _the_task(config, task)
+    folder.create()
+    with training_lock(folder.path):
+        state = read_state(folder, config, task) if resume else None
+        if threads is None:
+            threads = torch.get_num_threads() if state is None else state.threads
+        with training_environment(threads=threads, device=torch.device(device)):
+            session = Session(folder, config, config.spec, task, threads)
+            session.begin(state, device=device)
+            trainee = _Trainee.start(config, task, state, device=device)
+            _run_to_the_end(session, trainee, progress=progress)
+    return Run.open(folder.path)
+
+
+@dataclass
+class _Trainee:
+    """The model in training, and all that changes with each step."""
+
+    config: RunConfig
+    task: Task
+    model: HookedTransformer
+    optimizer: torch.optim.Optimizer
+    batches: BatchOrder
+    step: int = 0
+    perfect: int = 0
+
+    def __post_init__(self) -> None:
+        device = next(self.model.parameters()).device
+        split = self.task.split("train")
+        self._tokens, self._labels = split.tokens.to(device), split.labels.to(device)
+
+    @classmethod
+    def start(
+        cls, config: RunConfig, task: Task, state: ResumeState | None, *, device: str
+    ) -> _Trainee:
+        """The initial model, or the one that a state holds."""
+        model = build(config.spec, seed=config.seed, device=device)
+        optimizer = make_optimizer(config.optim, model.parameters())
+        n_train = task.split("train").n
+        batches = BatchOrder(n_train, batch_size=config.optim.batch_size, seed=config.seed)
+        trainee = cls(config, task, model, optimizer, batches)
+        if state is not None:
+            load_weights(model, state.weights)
+            optimizer.load_state_dict(state.optimizer)
+            batches.restore(state.batches)
+            trainee.step, trainee.perfect = state.step, state.perfect
+        return trainee
+
+    def advance(self) -> None:
+        """One optimiser step on the mean loss of one batch.
+
+        Raises:
+            DivergedError: If the loss is not a finite number; the weights are then as before.
+        """
+        batch = self.batches.next()
+        tokens = self._tokens if batch is None else self._tokens[batch]
+        labels = self._labels if batch is None else self._labels[batch]
+        logits = self.model(tokens)[:, self.task.read_position]
+        loss = self.task.loss(logits, labels).mean()
+        value = loss.item()
+        if not math.isfinite(value):
+            raise DivergedError(f"the loss is {value} at step {self.step}")
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if self.config.optim.grad_clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.optim.grad_clip)
+        self.optimizer.step()
+        self.step += 1
+
+    def evaluate(self) -> dict[str, dict[str, Any]]:
+        """The scores on every split.
+
+        Raises:
+            DivergedError: If a weight or a loss is not a finite number.
+        """
+        scores = evaluate(self.model, self.task)
+        losses = [score["loss"] for score in scores.values() if score["n"]]
+        whole = all(bool(torch.isfinite(weight).all()) for weight in self.model.parameters())
+        if not whole or not all(map(math.isfinite, losses)):
+            raise DivergedError(f"the model is not finite at step {self.step}")
+        adversarial = scores.get("adversarial", {}).get("accuracy")
+        self.perfect = self.perfect + 1 if adversarial == 1.0 else 0
+        return scores
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether the early stop is on and reached."""
+        wanted = self.config.early_stop
+        return wanted is not None and self.perfect >= wanted
+
+    def state(self, *, threads: int) -> ResumeState:
+        """What the rest of the run depends on."""
+        return ResumeState(
+            step=self.step,
+            run_id=self.config.run_id,
+            task_fingerprint=self.task.fingerprint,
+            threads=threads,
+            perfect=self.perfect,
+            weights=weights_of(self.model),
+            optimizer=self.optimizer.state_dict(),
+            batches=self.batches.state(),
+        )
+
+
+def _run_to_the_end(session: Session, trainee: _Trainee, *, progress: bool) -> None:
+    """Train to the last step, and write how it ended, however it ended."""
+    try:
+        ended_by = _steps(session, trainee, progress=progress)
+    except DivergedError as error:
+        session.warn(f"Training diverged: {error}. Try a smaller `lr` or a `grad_clip`.")
+        session.end("diverged", step=trainee.step, error=str(error))
+    except KeyboardInterrupt:
+        session.end("stopped", step=trainee.step)
+        raise
+    except Exception as error:
+        text = str(error).replace(str(session.folder.path.resolve()), ".")
+        text = text.replace(str(session.folder.path), ".")
+        session.end("failed", step=trainee.step, error=f"{type(error).__name__}: {text}")
+        raise
+    else:
+        session.end("finished", step=trainee.step, ended_by=ended_by)
+
+
+def _steps(session: Session, trainee: _Trainee, *, progress: bool) -> str:
+    schedule = session.config.schedule
+    evaluated, kept = set(evaluation_steps(schedule)), set(kept_steps(schedule))
+    resumed = session.folder.resume_path.exists()
+    label = session.config.name or session.config.task.rule
+    with tqdm(
+        total=schedule.n_steps,
+        initial=trainee.step,
+        disable=not progress,
+        desc=f"{label} seed {session.config.seed}",
+        unit="step",
+    ) as bar:
+        while True:
+            if not resumed:
+                if trainee.step in evaluated:
+                    scores = trainee.evaluate()
+                    if trainee.step in kept or trainee.stops_early:
+                        session.keep(trainee.step, weights_of(trainee.model))
+                    session.record(trainee.step, scores)
+                    bar.set_postfix(_postfix(scores), refresh=False)
+                last = trainee.step == schedule.n_steps or trainee.stops_early
+                if last or trainee.step % schedule.resume_every == 0:
+                    session.save(trainee.state(threads=session.threads))
+            resumed = False
+            if trainee.stops_early:
+                return "early_stop"
+            if trainee.step == schedule.n_steps:
+                return "n_steps"
+            trainee.advance()
+            bar.update()
+
+
+def _postfix(scores: dict[str, dict[str, Any]]) -> dict[str, str]:
+    shown = {name: scores.get(name, {}).get("accuracy") for name in ("validation", "adversarial")}
+    return {name: f"{value:.3f}" for name, value in shown.items() if value is not None}
+
+
+def _the_task(config: RunConfig, task: Task | None) -> Task:
+    """The config's task, or the given one if it is what the config describes."""
+    if task is None:
+        task = ShortcutTask.from_config(config.task, seed=config.seed)
+    elif isinstance(task, ShortcutTask):
+        described = ShortcutTask.from_config(config.task, seed=config.seed, rule=task.rule)
+        if described.fingerprint != task.fingerprint:
+            ours, given = described.config.model_dump(), task.config.model_dump()
+            fields = ", ".join(
+                f"`{name}` (={ours[name]!r} in the config, {given[name]!r} in the task)"
+                for name in ours
+                if ours[name] != given[name]
+            )
+            raise ConfigError(
+                f"`task` is not what `config.task` describes; they differ in {fields}. "
+                "Use `config.replace(task=task.config)`."
+            )
+    if config.early_stop is not None and "adversarial" not in task.splits:
+        raise ConfigError(
+            f"`early_stop` (={config.early_stop}) needs a split 'adversarial'; the task has "
+            f"{', '.join(map(repr, task.splits))}."
+        )
+    if task.split("train").n == 0:
+        raise ConfigError("`n_train` must be at least 1; the split 'train' is empty.")
+    return task

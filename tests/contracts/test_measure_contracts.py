@@ -1,0 +1,292 @@
+"""What every registered measure promises, whichever it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+
+from interp_shortcuts.errors import MeasureError
+from interp_shortcuts.measures.base import Measure, Observation
+from interp_shortcuts.measures.registry import REGISTRY, default_measures
+from interp_shortcuts.models.build import build, weights_of
+from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.runs.trajectory import Trajectory
+from interp_shortcuts.tasks.task import ShortcutTask
+
+TASK = ShortcutTask.named("max_parity", n_train=60, n_validation=30, n_adversarial=20)
+SPEC = ModelSpec(d_model=8, d_mlp=8, d_vocab=11, d_vocab_out=2, n_ctx=5, normalization="LN")
+DIMS = {
+    "loss": ("split",),
+    "loss_interval": ("split", "bound"),
+    "accuracy": ("split",),
+    "accuracy_interval": ("split", "bound"),
+    "shortcut_rate": ("split",),
+    "shortcut_rate_interval": ("split", "bound"),
+    "n_examples": ("split",),
+    "qk_spearman": ("layer", "head", "feature"),
+    "qk_score": ("layer", "head", "integer"),
+    "qk_spearman_activation": ("layer", "head", "feature", "split"),
+    "qk_spearman_activation_interval": ("layer", "head", "feature", "split", "bound"),
+    "qk_spearman_activation_undefined": ("layer", "head", "feature", "split"),
+    "attention": ("layer", "head", "position", "split"),
+    "attention_to_max": ("layer", "head", "split"),
+    "attention_to_max_interval": ("layer", "head", "split", "bound"),
+    "attention_entropy": ("layer", "head", "split"),
+    "attention_entropy_interval": ("layer", "head", "split", "bound"),
+    "attention_example": ("layer", "head", "example", "position"),
+    "example_tokens": ("example", "position"),
+    "example_label": ("example",),
+    "example_shortcut": ("example",),
+    "ov_spearman": ("layer", "head", "feature"),
+    "ov_spearman_ceiling": ("layer", "head", "feature"),
+    "ov_spearman_relative": ("layer", "head", "feature"),
+    "ov_logit": ("layer", "head", "integer", "class"),
+    "ov_class_fraction": ("layer", "head", "feature"),
+    "ov_class_fraction_chance": ("feature",),
+}
+registered = pytest.mark.parametrize(
+    "measure", default_measures(), ids=lambda measure: measure.name
+)
+
+
+def make_model(seed: int = 0, **changes):
+    return build(SPEC.model_copy(update=changes), seed=seed)
+
+
+def make_trajectory(n: int = 4):
+    states = [(10 * seed, weights_of(make_model(seed))) for seed in range(n)]
+    return Trajectory.from_checkpoints(states, spec=SPEC, task=TASK)
+
+
+def hooks_of(model):
+    return {
+        name: (dict(part._forward_hooks), dict(part._backward_hooks), list(point))
+        for name, part in model.named_modules()
+        for point in [getattr(part, "fwd_hooks", [])]
+    }
+
+
+def state_of(model):
+    return {
+        "weights": {
+            name: (id(w), w.clone(), w.requires_grad) for name, w in model.named_parameters()
+        },
+        "gradients": {name: w.grad for name, w in model.named_parameters()},
+        "modes": {name: part.training for name, part in model.named_modules()},
+        "hooks": hooks_of(model),
+        "random": (np.random.get_state(), torch.get_rng_state()),  # noqa: NPY002
+    }
+
+
+def assert_untouched(before, model):
+    after = state_of(model)
+    for name, (identity, weight, requires_grad) in before["weights"].items():
+        assert after["weights"][name][0] == identity
+        assert torch.equal(after["weights"][name][1], weight)
+        assert after["weights"][name][2] == requires_grad
+    assert after["gradients"] == before["gradients"]
+    assert after["modes"] == before["modes"]
+    assert after["hooks"] == before["hooks"]
+    for now, then in zip(after["random"][0], before["random"][0], strict=True):
+        assert np.array_equal(now, then)
+    assert torch.equal(after["random"][1], before["random"][1])
+
+
+def test_registry_names_are_the_classes_names():
+    assert list(REGISTRY) == [kind.name for kind in REGISTRY.values()]
+    assert tuple(type(measure) for measure in default_measures()) == tuple(REGISTRY.values())
+    assert all(issubclass(kind, Measure) for kind in REGISTRY.values())
+
+
+def test_together_they_give_the_documented_variables():
+    model = make_model()
+    found = {
+        name: array.dims
+        for measure in default_measures()
+        for name, array in measure(model, TASK).data_vars.items()
+    }
+    assert found == DIMS
+
+
+@registered
+def test_variables_are_described(measure):
+    found = measure(make_model(), TASK)
+    assert "step" not in found.dims
+    for name, array in found.data_vars.items():
+        assert array.dtype in (np.float32, np.int64), name
+        for attribute in ("long_name", "units", "definition", "range", "nan_means"):
+            assert isinstance(array.attrs[attribute], str), (name, attribute)
+            assert array.attrs[attribute], (name, attribute)
+        assert array.attrs["measure"] == type(measure).__name__
+        assert array.attrs["measure_key"] == measure.key
+        for dim in array.dims:
+            assert dim in found.coords, (name, dim)
+        if array.attrs["nan_means"] == "never NaN":
+            assert not np.isnan(array.values).any(), name
+        low, high = {"[0, 1]": (0, 1), "[-1, 1]": (-1, 1)}.get(array.attrs["range"], (None, None))
+        if low is not None:
+            finite = array.values[np.isfinite(array.values)]
+            assert ((low <= finite) & (finite <= high)).all(), name
+
+
+@registered
+def test_the_same_twice(measure):
+    model = make_model()
+    xr.testing.assert_identical(measure(model, TASK), measure(model, TASK))
+
+
+@registered
+def test_key_is_stable_and_tells_parameters_apart(measure):
+    same = type(measure)()
+    assert same == measure
+    assert same.key == measure.key
+    assert len({other.key for other in default_measures()}) == len(REGISTRY)
+
+    class Later(type(measure)):
+        version = type(measure).version + 1
+
+    assert Later().key != measure.key
+
+
+@registered
+@pytest.mark.parametrize("training", [True, False])
+def test_the_model_is_left_as_it_was(measure, training):
+    model = make_model()
+    model.train(training)
+    model.blocks[0].mlp.train(not training)
+    model.blocks[1].attn.W_Q.requires_grad_(False)
+    model.blocks[0].hook_resid_pre.add_hook(lambda value, hook: None)
+    before = state_of(model)
+    measure(model, TASK)
+    assert_untouched(before, model)
+
+
+WITHOUT_TYPE_CHECKS = """
+import random
+from interp_shortcuts.measures.registry import default_measures
+from interp_shortcuts.models.build import build
+from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.tasks.task import ShortcutTask
+
+task = ShortcutTask.named("max_parity", n_train=20, n_validation=9, n_adversarial=9)
+model = build(ModelSpec(d_model=8, d_mlp=8, d_vocab=11, d_vocab_out=2, n_ctx=5), seed=0)
+for measure in default_measures():
+    before = random.getstate()
+    measure(model, task)
+    assert random.getstate() == before, measure.name
+"""
+
+
+def test_pythons_random_state_is_left_as_it_was():
+    # in a process of its own: the run-time type checks of the test suite draw from it
+    code = [sys.executable, "-c", WITHOUT_TYPE_CHECKS]
+    done = subprocess.run(code, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@registered
+def test_the_model_is_left_as_it_was_after_an_error(measure, monkeypatch):
+    model = make_model()
+    observation = Observation(model, TASK)
+    before = state_of(model)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(measure), "described", _fails)
+        with pytest.raises(RuntimeError, match="on purpose"):
+            measure.measure(observation)
+    assert_untouched(before, model)
+
+    def raises(value, hook):
+        raise RuntimeError("on purpose")
+
+    if measure.reads == "activations":
+        model.blocks[1].mlp.hook_post.add_hook(raises)
+        before = state_of(model)
+        with pytest.raises(RuntimeError, match="on purpose"):
+            measure(model, TASK)
+        assert_untouched(before, model)
+
+
+def _fails(*_args, **_named):
+    raise RuntimeError("on purpose")
+
+
+@registered
+def test_over_a_trajectory_equals_one_at_a_time(measure):
+    trajectory = make_trajectory()
+    along = measure.over(trajectory, progress=False)
+    assert along.step.values.tolist() == [0, 10, 20, 30]
+    for step, model in trajectory:
+        alone = measure(model, TASK)
+        assert set(alone.data_vars) == set(along.data_vars)
+        xr.testing.assert_identical(along.sel(step=step, drop=True), alone)
+    for name, array in along.data_vars.items():
+        if name in measure.constant:
+            assert "step" not in array.dims
+        else:
+            assert array.dims[0] == "step", name
+
+
+@registered
+def test_a_compiled_model_gives_the_same(measure):
+    model = make_model()
+    xr.testing.assert_identical(measure(torch.compile(model, backend="eager"), TASK), measure(model, TASK))
+
+
+@registered
+def test_half_precision_weights_are_measured_in_full(measure):
+    model = make_model()
+    for weight in model.parameters():
+        weight.data = weight.data.bfloat16().float()
+    full = measure(model, TASK)
+    half = make_model()
+    for weight in half.parameters():
+        weight.data = weight.data.bfloat16()
+    xr.testing.assert_identical(measure(half, TASK), full)
+
+
+@registered
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite(measure, bad):
+    model = make_model()
+    with torch.no_grad():
+        model.blocks[1].attn.W_V[0, 0, 0] = bad
+    with pytest.raises(MeasureError, match=r"weights must be finite; `blocks\.1\.attn\.W_V`"):
+        measure(model, TASK)
+
+
+@registered
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_vocab": 10}, r"`d_vocab` \(=10\) must be at least the task's `n_tokens` \(=11\)"),
+        ({"n_ctx": 4}, r"`n_ctx` \(=4\) must be at least the task's `context` \(=5\)"),
+        ({"d_vocab_out": 3}, r"`d_vocab_out` \(=3\) must equal the task's `n_classes` \(=2\)"),
+    ],
+)
+def test_a_model_that_does_not_fit_the_task(measure, changes, message):
+    with pytest.raises(MeasureError, match=message):
+        measure(make_model(**changes), TASK)
+
+
+@registered
+def test_errors_along_a_trajectory_name_measure_and_step(measure, monkeypatch):
+    trajectory = make_trajectory()
+    target = "of_weights" if measure.reads == "weights" else "measure"
+    original = getattr(type(measure), target)
+    third = trajectory.weights(20)["embed.W_E"][0, 0].double()
+
+    def sometimes(self, what, *rest):
+        weights = what if target == "of_weights" else what.weights
+        if (weights.embed[:, 0, 0] == third).any():
+            raise ZeroDivisionError("on purpose")
+        return original(self, what, *rest)
+
+    monkeypatch.setattr(type(measure), target, sometimes)
+    with pytest.raises(MeasureError, match=f"^{measure.name} at step 20: ZeroDiv.*on purpose") as e:
+        measure.over(trajectory, progress=False)
+    assert isinstance(e.value.__cause__, ZeroDivisionError)

@@ -1,0 +1,75 @@
+"""The scripts in `train/` and `analyses/` run, on tiny models."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted([*(ROOT / "train").glob("*.py"), *(ROOT / "analyses").glob("*.py")])
+
+
+def script(folder: str, name: str) -> ModuleType:
+    path = ROOT / folder / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"{folder}_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The four cells of `train/max_parity.py`, one tiny seed each."""
+    out = tmp_path_factory.mktemp("cells")
+    assert script("train", "max_parity").main(seeds="3", out=out, smoke=True) == 0
+    return out
+
+
+def test_shortcut_types_trains_the_four_tasks(tmp_path: Path):
+    assert script("train", "shortcut_types").main(seeds="0", out=tmp_path, smoke=True) == 0
+    assert len(list(tmp_path.glob("smoke-*-seed0/config.json"))) == 4
+
+
+def test_phase2_report(cells: Path, capsys: pytest.CaptureFixture[str]):
+    assert script("analyses", "phase2_report").main((cells,)) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == (
+        "| run | ratio | n_layers | seed | outcome | onset | completion | last_step |"
+    )
+    assert len(out.splitlines()) == 2 + 4
+    assert len(list(cells.glob("*/report.html"))) == 4
+    assert str(cells / "index.html") in err
+
+
+def test_outcome_table_as_csv(cells: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    assert script("analyses", "outcome_table").main((cells,), csv=True) == 0
+    (tmp_path / "table.csv").write_text(capsys.readouterr().out)
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert sorted(zip(table["n_layers"], table["ratio"], strict=True)) == [
+        (1, 0.5),
+        (1, 0.9),
+        (2, 0.5),
+        (2, 0.9),
+    ]
+    assert set(table["seed"]) == {3}
+    assert table["problem"].isna().all()
+
+
+@pytest.mark.parametrize("name", ["phase2_report", "outcome_table"])
+def test_analyses_of_nothing_are_misuse(name: str, capsys: pytest.CaptureFixture[str]):
+    assert script("analyses", name).main((Path("no-such-folder"),)) == 2
+    assert "error: `no-such-folder` matches nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_scripts_are_short_and_hold_no_maths(path: Path):
+    text = path.read_text()
+    assert len(text.splitlines()) < 100
+    assert "import torch" not in text
+    assert "import numpy" not in text
