@@ -12,12 +12,19 @@ from interp_shortcuts.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from interp_shortcuts import presets as presets
+    from interp_shortcuts.measures import Ablation as Ablation
     from interp_shortcuts.measures import Attention as Attention
     from interp_shortcuts.measures import Behaviour as Behaviour
+    from interp_shortcuts.measures import CrossSplitPatching as CrossSplitPatching
+    from interp_shortcuts.measures import GradientConflict as GradientConflict
+    from interp_shortcuts.measures import HeadAblation as HeadAblation
     from interp_shortcuts.measures import Measure as Measure
+    from interp_shortcuts.measures import OVAblation as OVAblation
     from interp_shortcuts.measures import OVClassFraction as OVClassFraction
     from interp_shortcuts.measures import OVSpearman as OVSpearman
+    from interp_shortcuts.measures import QKAblation as QKAblation
     from interp_shortcuts.measures import QKSpearman as QKSpearman
+    from interp_shortcuts.measures import Saturation as Saturation
     from interp_shortcuts.models import Architecture as Architecture
     from interp_shortcuts.models import Component as Component
     from interp_shortcuts.models import ModelSpec as ModelSpec
@@ -39,21 +46,28 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
+        "Ablation": ".measures",
         "Architecture": ".models",
         "Attention": ".measures",
         "Behaviour": ".measures",
         "CircuitTracker": ".timelines",
         "Component": ".models",
+        "CrossSplitPatching": ".measures",
         "Feature": ".tasks",
+        "GradientConflict": ".measures",
+        "HeadAblation": ".measures",
         "Measure": ".measures",
         "ModelSpec": ".models",
+        "OVAblation": ".measures",
         "OVClassFraction": ".measures",
         "OVSpearman": ".measures",
         "PhaseRules": ".timelines",
         "Phases": ".timelines",
+        "QKAblation": ".measures",
         "QKSpearman": ".measures",
         "Run": ".runs",
         "RunConfig": ".runs",
+        "Saturation": ".measures",
         "ShortcutTask": ".tasks",
         "Split": ".tasks",
         "Timeline": ".timelines",

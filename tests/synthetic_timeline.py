@@ -12,6 +12,7 @@ import json
 
 import numpy as np
 import xarray as xr
+from synthetic_causal import causal_variables
 
 SPLITS = ("train", "consistent", "anti", "validation", "adversarial")
 SPACING = 10
@@ -105,6 +106,8 @@ def synthetic_dataset(
     n_classes: int = 2,
     n_integers: int = 10,
     length: int = 4,
+    causal: bool = True,
+    causal_every: int = 1,
 ) -> xr.Dataset:
     """A plausible full timeline.
 
@@ -117,6 +120,9 @@ def synthetic_dataset(
         n_classes: Label classes.
         n_integers: Vocabulary of integers.
         length: Integers a sequence; position `length` is "=".
+        causal: With the variables of `synthetic_causal`; without, only behaviour and fingerprints.
+        causal_every: The causal variables are measured at every so many evaluations and the last,
+            and padded as the tracker pads them.
     """
     if outcome not in OUTCOMES:
         raise ValueError(f"`outcome` must be one of {OUTCOMES}; got {outcome!r}.")
@@ -540,4 +546,36 @@ def synthetic_dataset(
         "source": "run",
         "path": f"synthetic-{outcome.replace(' ', '-')}",
     }
-    return xr.Dataset(variables, coords=coords, attrs=attrs)
+    data = xr.Dataset(variables, coords=coords, attrs=attrs)
+    if not causal:
+        return data
+    found = causal_variables(
+        curves,
+        outcome=outcome,
+        n_layers=L,
+        n_heads=H,
+        n_positions=P,
+        splits=SPLITS,
+        chance=chance,
+        ratio=ratio,
+    )
+    whole = xr.Dataset(found.variables, coords=found.coords)
+    return data.assign(_sampled(whole, coords["step"], causal_every)).assign_coords(found.coords)
+
+
+def _sampled(data: xr.Dataset, steps: np.ndarray, every: int) -> dict[str, xr.DataArray]:
+    """The variables with all but every so many evaluations and the last left as padding."""
+    arrays = {str(name): array for name, array in data.data_vars.items()}
+    if every == 1:
+        return arrays
+    kept = sorted({*range(0, len(steps), every), len(steps) - 1})
+    for name, array in arrays.items():
+        if "step" not in array.dims:
+            continue
+        wide = array.assign_coords(step=steps).isel(step=kept).reindex(step=steps)
+        covers = json.loads(array.attrs.get("covers", "{}")) | {"step": steps[kept].tolist()}
+        wide.attrs |= {"covers": json.dumps(covers), "cadence": every}
+        if wide.dtype != array.dtype:
+            wide.attrs["measured_dtype"] = str(array.dtype)
+        arrays[name] = wide
+    return arrays

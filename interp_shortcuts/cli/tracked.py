@@ -133,7 +133,8 @@ def _unfinished(run: Run) -> str:
     manifest, status = run.manifest, run.status
     if status == "finished":
         return ""
-    at = f" at step {manifest['step']} of {run.config.schedule.n_steps}" * ("step" in manifest)
+    step = manifest.get("step")
+    at = "" if step is None else f" at step {step} of {run.config.schedule.n_steps}"
     why = f": {manifest['error']}" if manifest.get("error") else ""
     return f"training {status}{at}{why}"
 

@@ -24,6 +24,7 @@ def read_logits_under(
     *,
     position: int = -1,
     chunk: int = 256,
+    references: References | None = None,
 ) -> Float[Tensor, "intervention example class"]:
     """The logits at one position under each intervention.
 
@@ -38,14 +39,15 @@ def read_logits_under(
             their order; an empty sequence is the unablated pass.
         position: Where the logits are read; negative counts from the end.
         chunk: How many examples are held at a time; bounds the memory.
+        references: Those of this model, if means over the same examples are needed again.
 
     Raises:
         InterventionError: If a component is not there, or a source does not fit the tokens.
     """
     module = eager(model)
     spec = ModelSpec.from_model(module)
-    staged = StagedModel.of(module)
-    references = References(staged)
+    if references is None:
+        references = References(StagedModel.of(module))
     known: dict[tuple[int, int | None], Donors] = {}
     variants: list[Variant] = []
     for entry in interventions:
@@ -58,7 +60,7 @@ def read_logits_under(
                 found = tuple(replace(each, value=donors) for each in found)
             variant += found
         variants.append(variant)
-    return variant_logits(staged, tokens, variants, position=position, chunk=chunk)
+    return variant_logits(references.staged, tokens, variants, position=position, chunk=chunk)
 
 
 def _donors(

@@ -86,7 +86,6 @@ def along_steps(
     if dim != "step":
         joined = joined.rename({dim: "step"})
     joined = joined.assign_coords(step=np.asarray(list(steps), dtype=np.int64))
-    joined = joined.transpose("step", ...)
     return joined.assign({name: first[name] for name in kept})
 
 

@@ -13,13 +13,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from interp_shortcuts.errors import MeasureError
+from interp_shortcuts.interventions.references import References
 from interp_shortcuts.models.build import eager
 from interp_shortcuts.models.forward import Reading, read_attention
 from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.staged import StagedModel
 from interp_shortcuts.models.weights import Weights
 from interp_shortcuts.tasks.base import Task
-
-PARTS_OF_TRAIN = ("consistent", "anti")
+from interp_shortcuts.tasks.split import rows_in_train
 
 
 def require_fit(spec: ModelSpec, task: Task) -> None:
@@ -63,6 +64,7 @@ class Observation:
     spec: ModelSpec = field(init=False, repr=False)
     _weights: Weights | None = field(default=None, init=False, repr=False)
     _readings: dict[str, Reading] = field(default_factory=dict, init=False, repr=False)
+    _references: References | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.model = eager(self.model)
@@ -82,6 +84,13 @@ class Observation:
             self._weights = Weights.of(self.model)
         return self._weights
 
+    @property
+    def references(self) -> References:
+        """The model without its hooks, and the means over reference examples read so far."""
+        if self._references is None:
+            self._references = References(StagedModel.of(self.model))
+        return self._references
+
     def logits(self, split: str) -> Float[Tensor, "example class"]:
         """Logits at the read position ("="), for every example of a split."""
         return self._reading(split).logits
@@ -97,7 +106,7 @@ class Observation:
     def _reading(self, split: str) -> Reading:
         """One forward pass a split; the parts of train are rows of the pass over train."""
         if split not in self._readings:
-            rows = self._rows_of_train(split)
+            rows = rows_in_train(self.task.splits, split)
             if rows is None:
                 self._readings[split] = read_attention(
                     self.model, self.task.split(split).tokens, position=self.task.read_position
@@ -110,11 +119,3 @@ class Observation:
                     scores=train.scores[rows],
                 )
         return self._readings[split]
-
-    def _rows_of_train(self, name: str) -> Tensor | None:
-        if name not in PARTS_OF_TRAIN:
-            return None
-        train, part = self.task.split("train"), self.task.split(name)
-        chosen = train.consistent if name == "consistent" else ~train.consistent
-        rows = torch.nonzero(chosen).flatten()
-        return rows if torch.equal(train.tokens[rows], part.tokens) else None

@@ -3,8 +3,6 @@
 The arithmetic over them is in `staged`.
 """
 
-# ruff: noqa: N815
-
 from __future__ import annotations
 
 from collections.abc import Callable

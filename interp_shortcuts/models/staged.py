@@ -54,7 +54,7 @@ class StagedModel:
     layers: tuple[Layer, ...]
     norm_final: Norm
     W_U: Float[Tensor, "class d_model"]
-    b_U: Float[Tensor, " class"]  # noqa: N815
+    b_U: Float[Tensor, " class"]
     n_heads: int
     scale: float
     causal: bool

@@ -4,7 +4,7 @@ Measures that read weights take this, and never TransformerLens's parameter name
 computed from the weights is left to `views`.
 """
 
-# ruff: noqa: N815 - the fields have the field's names, such as b_Q
+
 
 from __future__ import annotations
 

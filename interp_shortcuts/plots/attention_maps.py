@@ -1,6 +1,7 @@
-"""Heat maps of the attention from "=" on a few examples: one map per head, two side by side.
+"""Maps of the attention from "=" on a few examples: one map per head, two side by side.
 
-Weights are measured elsewhere; here rows, cells and hovers are labelled.
+Cells are markers rather than a heat map, so that a slider can move them without a redraw. Weights
+are measured elsewhere; here rows, cells and hovers are labelled.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import xarray as xr
 
 from interp_shortcuts.plots.frame_canvas import FrameCanvas
 from interp_shortcuts.plots.markup import plain
-from interp_shortcuts.plots.palette import ATTENTION_SCALE, component_style
+from interp_shortcuts.plots.palette import ATTENTION_SCALE, INK, RULE, component_style
 from interp_shortcuts.plots.panels import heads, rule_name
 
 _TITLE, _ROW, _LABEL, _GAP, _BETWEEN = 44.0, 20.0, 20.0, 14.0, 0.03
@@ -33,7 +34,7 @@ def attention_height(data: xr.Dataset) -> float:
 
 
 def draw_attention(canvas: FrameCanvas, data: xr.Dataset, top: float) -> None:
-    """Adds one heat map per head, from `top` downwards."""
+    """Adds one map per head, from `top` downwards."""
     canvas.title(
         "Attention from '=' on single examples",
         "darker: more weight; at the left: true / shortcut label",
@@ -50,9 +51,14 @@ def draw_attention(canvas: FrameCanvas, data: xr.Dataset, top: float) -> None:
             (left, left + width),
             begin + _LABEL,
             begin + _LABEL + _ROW * len(texts.rows),
-            x={"showticklabels": False, "showgrid": False, "ticks": ""},
-            y={
+            x={
+                "showticklabels": False,
                 "showgrid": False,
+                "ticks": "",
+                "range": [-0.5, data.sizes["position"] - 0.5],
+            },
+            y={
+                "gridcolor": RULE,
                 "range": [len(texts.rows) - 0.5, -0.5],
                 "tickmode": "array",
                 "tickvals": list(range(len(texts.rows))),
@@ -63,25 +69,35 @@ def draw_attention(canvas: FrameCanvas, data: xr.Dataset, top: float) -> None:
             },
         )
         trace = {
-            "type": "heatmap",
-            "zmin": 0,
-            "zmax": 1,
-            "colorscale": [list(stop) for stop in ATTENTION_SCALE],
-            "showscale": False,
-            "text": texts.cells,
-            "texttemplate": "%{text}",
-            "textfont": {"size": 11},
-            "hovertext": texts.hovers,
+            "type": "scatter",
+            "mode": "markers+text",
+            "x": [place for row in texts.cells for place in range(len(row))],
+            "y": [example for example, row in enumerate(texts.cells) for _ in row],
+            "text": [cell for row in texts.cells for cell in row],
+            "textposition": "middle center",
+            "textfont": {"size": 11, "color": INK},
+            "hovertext": [hover for row in texts.hovers for hover in row],
             "hovertemplate": (
-                f"<b>{name}</b> · %{{hovertext}}<br>attention weight %{{z:.3f}}<extra></extra>"
+                f"<b>{name}</b> · %{{hovertext}}"
+                "<br>attention weight %{marker.color:.3f}<extra></extra>"
             ),
             "name": f"{name}, attention",
-            "xgap": 1,
-            "ygap": 1,
+            "showlegend": False,
             **axes,
         }
         weights = data["attention_example"].sel(layer=layer, head=head)
-        canvas.add(trace, "z", weights.transpose("step", "example", "position").values)
+        values = weights.transpose("step", "example", "position").values
+        marker = {
+            "symbol": "square",
+            "size": _ROW + 2,
+            "cmin": 0,
+            "cmax": 1,
+            "colorscale": [list(stop) for stop in ATTENTION_SCALE],
+            "showscale": False,
+            "line": {"width": 0},
+            "opacity": 1,
+        }
+        canvas.add_marked(trace, marker, values.reshape(len(values), -1))
 
 
 def example_texts(data: xr.Dataset) -> ExampleTexts:

@@ -95,6 +95,14 @@ class FrameCanvas:
         for frame, value in zip(self._frames, rounded, strict=True):
             frame.append({"type": trace["type"], key: _json_list(value)})
 
+    def add_marked(self, trace: dict[str, Any], marker: dict[str, Any], values: np.ndarray) -> None:
+        """A trace whose markers take the colours `values[step]`, on the marker's colour scale."""
+        rounded = np.round(np.asarray(values, dtype=np.float64), 4)
+        colours = [{**marker, "color": _json_list(value)} for value in rounded]
+        self.traces.append({**trace, "marker": colours[self.active]})
+        for frame, value in zip(self._frames, rounded, strict=True):
+            frame.append({"type": trace["type"], "marker": {"color": _json_list(value)}})
+
     def figure(self) -> go.Figure:
         """The figure, with a slider and a play button above it."""
         layout = {
@@ -105,11 +113,10 @@ class FrameCanvas:
         }
         if not self.traces:
             return go.Figure(layout=layout)
-        # heat maps do not move without a redraw
-        redraw = any(trace["type"] == "heatmap" for trace in self.traces)
+        # scatter traces move without a redraw, which takes several times as long
         still = {
             "mode": "immediate",
-            "frame": {"duration": 0, "redraw": redraw},
+            "frame": {"duration": 0, "redraw": False},
             "transition": {"duration": 0},
         }
         layout.update(sliders=[self._slider(still)], updatemenus=[self._play(still)])

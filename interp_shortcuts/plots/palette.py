@@ -16,9 +16,13 @@ OKABE_ITO = (
     "#CC79A7",  # purple
     "#56B4E9",  # sky
     "#7A5195",  # violet (in place of yellow, which is too faint on white)
-    "#8C6D31",  # olive (in place of black and vermilion, which are taken by splits)
+    "#8C6D31",  # olive (in place of black, which is taken by splits)
+    "#882255",  # wine (in place of vermilion, for the same reason)
 )
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
+SYMBOLS = (
+    *("circle", "square", "diamond", "triangle-up", "cross"),
+    *("x", "triangle-down", "star", "pentagon"),
+)
 
 INK = "#1F2933"
 MUTED = "#5F6B7A"
@@ -26,13 +30,8 @@ RULE = "#E3E7EC"
 SHORTCUT_PHASE = "#E7EDF5"
 HANDOVER_PHASE = "#FFF1CF"
 
-ATTENTION_SCALE = (
-    (0.0, "#FFFFFF"),
-    (0.25, "#D6E6F2"),
-    (0.5, "#94C2E0"),
-    (0.75, "#3D8FC4"),
-    (1.0, "#00507D"),
-)
+ATTENTION_SCALE = ((0.0, "#F4F6F9"), (0.5, "#A9D0EA"), (1.0, "#3D9AD6"))
+"""From no weight to all of it; dark text stays readable on every shade."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def component_style(index: int) -> Style:
     """The style of the component at `index` in the timeline's order of components.
 
     Args:
-        index: Position among the components; colours repeat after seven, markers after eight,
-            so that the pair is unique for 56 components.
+        index: Position among the components; colours repeat after eight, markers after nine,
+            so that the pair is unique for 72 components.
     """
     return Style(OKABE_ITO[index % len(OKABE_ITO)], "solid", SYMBOLS[index % len(SYMBOLS)])

@@ -6,6 +6,7 @@ facts are laid out is left to the templates.
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from typing import Any
@@ -173,11 +174,11 @@ def _undefined(data: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _left_out(data: xr.Dataset) -> list[dict[str, str]]:
-    """Panels that the timeline cannot draw, and why; texts are for people, not markup."""
+    """Panels that the timeline cannot draw, and why; no longer escaped for Plotly."""
     if not data.sizes["step"]:
         return []
     return [
-        {"panel": panel.key, "reason": str(panel.missing)}
+        {"panel": panel.key, "reason": html.unescape(panel.missing)}
         for panel in select_panels(data, Choice())
         if panel.missing
     ]

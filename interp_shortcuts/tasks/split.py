@@ -6,9 +6,11 @@ How the examples are chosen is left to `sampling.py`.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
@@ -83,3 +85,21 @@ class Split:
     def __repr__(self) -> str:
         n_consistent = int(self.consistent.sum())
         return f"Split({self.name!r}: {self.n} examples, {n_consistent} consistent, {self.sha})"
+
+
+def rows_in_train(splits: Mapping[str, Split], name: str) -> Int[Tensor, " row"] | None:
+    """Which rows of the split "train" a part of it is, so that both need one forward pass.
+
+    Args:
+        splits: A task's splits.
+        name: "consistent" or "anti".
+
+    Returns:
+        The indices in order; None for a split that is not a part of "train".
+    """
+    if name not in ("consistent", "anti") or "train" not in splits:
+        return None
+    train, part = splits["train"], splits[name]
+    chosen = train.consistent if name == "consistent" else ~train.consistent
+    rows = torch.nonzero(chosen).flatten()
+    return rows if torch.equal(train.tokens[rows], part.tokens) else None

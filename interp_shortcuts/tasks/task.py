@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
-from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,6 +27,11 @@ from interp_shortcuts.tasks.rules import RuleFunction, TaskRule
 from interp_shortcuts.tasks.rules import rule as registered_rule
 from interp_shortcuts.tasks.sampling import Drawn, Group, draw_groups
 from interp_shortcuts.tasks.split import Split
+
+if TYPE_CHECKING:  # type checkers do not match a cached property with a protocol's property
+    cached_property = property
+else:
+    from functools import cached_property
 
 _SIZES: tuple[str, ...] = (
     "n_classes",

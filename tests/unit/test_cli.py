@@ -17,7 +17,7 @@ from interp_shortcuts.presets import PRESETS
 from interp_shortcuts.runs.config import RunConfig
 
 COMMANDS = ["demo", "presets", "train", "track", "report"]
-NO_SMALLER_HELP = pytest.mark.parametrize(
+HELP = pytest.mark.parametrize(
     "args", [["--help"], *([name, "--help"] for name in COMMANDS), ["train", "smoke", "--help"]]
 )
 
@@ -44,7 +44,7 @@ def test_version(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().out == f"interp-shortcuts {__version__}\n"
 
 
-@NO_SMALLER_HELP
+@HELP
 def test_help(args: list[str], capsys: pytest.CaptureFixture[str]):
     assert main(args) == 0
     assert capsys.readouterr().out.startswith("usage: interp-shortcuts")
@@ -72,10 +72,8 @@ def test_every_field_of_a_run_is_a_flag_of_every_preset(capsys: pytest.CaptureFi
 
 
 def test_flags_become_overrides():
-    command = parse(
-        ["train", "max-parity-demo", "--seeds", "0-4", "--ratio", "0.8", "--n-layers", "1"]
-        + ["--lr", "3e-4", "--batch-size", "64", "--every", "20", "--early-stop", "3"]
-    )
+    flags = "--seeds 0-4 --ratio 0.8 --n-layers 1 --lr 3e-4 --batch-size 64 --every 20"
+    command = parse(["train", "max-parity-demo", *flags.split(), "--early-stop", "3"])
     assert isinstance(command, TrainCommand)
     assert (command.preset, command.seeds) == ("max_parity_demo", "0-4")
     assert command.overrides() == {

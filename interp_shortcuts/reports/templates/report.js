@@ -19,7 +19,7 @@
         return Math.abs(step - data[0]) < Math.abs(best - data[0]) ? step : best;
       });
       Plotly.animate(right, [String(nearest)], {
-        mode: "immediate", frame: { duration: 0, redraw: true }, transition: { duration: 0 }
+        mode: "immediate", frame: { duration: 0, redraw: false }, transition: { duration: 0 }
       });
     });
   });

@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from handwired import (
     constant_head,
+    embedding_size,
+    hand_spec,
     magnitude_writer,
     max_head_model,
     non_monotone_head,
@@ -172,3 +175,15 @@ def test_constant_head_is_undefined_with_a_reason(layer, normalization):
     assert head(qk, "qk_score", layer) == pytest.approx(0.25 * model.cfg.d_head)
     assert seen.attention_entropy.values == pytest.approx(math.log(5), abs=1e-6)
     assert seen.attention.values == pytest.approx(0.2, abs=1e-6)
+
+
+def test_what_float32_cannot_resolve_is_tied_in_activations_but_not_in_weights():
+    model = constant_head()
+    with torch.no_grad():
+        for integer in range(10):  # keys of 0.5 + 4e-7 v: 6e-7 of the score between 0 and 9
+            key = 4e-7 * integer / embedding_size(hand_spec())
+            model.blocks[0].attn.W_K[0, 2 * integer, 0] = key
+    qk = QKSpearman()(model, TASK)
+    assert head(qk, "qk_spearman", 0).tolist() == [1.0]
+    assert np.isnan(head(qk, "qk_spearman_activation", 0)).all()
+    assert (head(qk, "qk_spearman_activation_undefined", 0) == 100).all()

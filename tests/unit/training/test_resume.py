@@ -126,9 +126,7 @@ def test_a_truncated_state_is_an_error(half: RunFolder):
 def test_the_state_of_another_run_is_an_error(half: RunFolder, whole: Run):
     state = load_resume(whole.path / "resume.pt")
     save_resume(half.resume_path, replace(state, run_id="0" * 16))
-    with pytest.raises(
-        StorageError, match=r"resume.pt' belongs to another run: its `run_id` is 00"
-    ):
+    with pytest.raises(StorageError, match=r"resume.pt' belongs to another run: its `run_id`"):
         resume(half)
 
 
