@@ -167,8 +167,13 @@ def first_parity_demo(seed: int = 0, **overrides: Any) -> RunConfig:
     cost="about 2 minutes (estimated)",
 )
 def max_mod3_demo(seed: int = 0, **overrides: Any) -> RunConfig:
-    """Sum mod 3 with the maximum mod 3 as shortcut; see `max_parity_demo`."""
-    return configured({**_DEMO, "rule": "max_mod3", "name": "max_mod3_demo"}, seed, overrides)
+    """Sum mod 3 with the maximum mod 3 as shortcut; see `max_parity_demo`.
+
+    4,096 examples of integers below 12: with the sizes of the other demos the hand-over began and
+    then stalled (seed 0: adversarial accuracy 0.55 at step 600), the training set being memorised.
+    """
+    base = {**_DEMO, "rule": "max_mod3", "name": "max_mod3_demo"}
+    return configured({**base, "n_integers": 12, "n_train": 4096}, seed, overrides)
 
 
 @_registered(

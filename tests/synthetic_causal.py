@@ -18,7 +18,7 @@ ABLATIONS = ("zero", "mean", "resample")
 QK_ABLATIONS = ("uniform", "mean")
 GROUPS = ("consistent", "anti")
 BOUNDS = ("low", "high")
-PAIRS = 512
+PAIRS = 256
 
 Variable = tuple[tuple[str, ...], np.ndarray, dict[str, str]]
 
@@ -110,7 +110,7 @@ def causal_variables(
     )  # step component split
     variables: dict[str, Variable] = {}
 
-    covers = {"split": list(measured)}
+    covers: dict[str, list[str]] = {"split": list(measured)}
     strength = np.array([1.05, 1.0, 0.9])[:, None]  # zero, mean, resample
     every = np.clip(lost[:, :, None, :] * strength, -1, 1)
     dims = ("step", "component", "ablation")
@@ -118,7 +118,7 @@ def causal_variables(
     looks = [0.8 if "mlp" not in label else 0.0 for label in labels]
     on_heads = np.array(looks)[:, None] * lost
     queries = np.clip(on_heads[:, :, None, :] * np.array([0.9, 0.7])[:, None], -1, 1)
-    some = covers | {"component": heads}
+    some: dict[str, list[str]] = {**covers, "component": heads}
     absent = np.array([label not in heads for label in labels])
     queries[:, absent] = np.nan
     dims = ("step", "component", "qk_ablation")
@@ -211,7 +211,7 @@ def _effects(
     for name, words, units, factor, width, low in (
         ("accuracy_drop", "accuracy drop", "fraction", 1.0, 0.015, -1.0),
         ("loss_increase", "loss increase", "nats", 4.0, 0.08, -inf),
-        ("logit_difference_drop", "logit difference drop", "logits", 9.0, 0.2, -inf),
+        ("logit_difference_drop", "logit difference drop", "nats", 9.0, 0.2, -inf),
     ):
         high = 1.0 if low == -1.0 else inf
         values = factor * wide
@@ -228,20 +228,13 @@ def _effects(
             _bounds(values, width, low, high).astype(np.float32),
             _attrs(measure, f"{words}, 95% interval", *args),
         )
-    n = np.full((len(lost), len(splits)), np.nan)
-    n[:, [splits.index("validation"), splits.index("adversarial")]] = 1024
-    found[f"{prefix}_n"] = (
-        ("step", "split"),
-        n.astype(np.float32),
-        _attrs(
-            measure,
-            "examples",
-            "examples",
-            "number of examples",
-            ">= 0",
-            covers={"split": covers["split"]},
-        ),
+    n = np.full(len(splits), np.nan)
+    n[[splits.index("validation"), splits.index("adversarial")]] = 256
+    attrs = _attrs(
+        measure, "examples of the ablations", "examples", "number of examples", "[0, inf)"
     )
+    attrs |= {"covers": json.dumps({"split": covers["split"]}), "measured_dtype": "int64"}
+    found[f"{prefix}_n"] = (("split",), n, attrs)
     return found
 
 
@@ -304,6 +297,11 @@ def _transfers(roles: list[str], rule: np.ndarray, shortcut: np.ndarray) -> dict
             np.full(full.shape, PAIRS - 12, dtype=np.int64),
             _attrs("CrossSplitPatching", f"{words}, pairs", "pairs", "pairs counted", ">= 0"),
         )
+        found[f"{name}_left_out"] = (
+            dims,
+            np.full(full.shape, 12, dtype=np.int64),
+            _attrs("CrossSplitPatching", f"{words}, left out", "pairs", "pairs left out", ">= 0"),
+        )
     return found
 
 
@@ -322,18 +320,29 @@ def _residual(
         ("shortcut_transfer", shortcut),
         ("disruption", 0.05 * (rule + shortcut)),
     ):
-        values = curve[:, None, None, None] * place[None, :, :, None] * reverse
+        values = np.clip(curve[:, None, None, None] * place[None, :, :, None] * reverse, 0, 1)
+        dims = ("step", "site", "position", "direction")
+        words = f"residual {name.replace('_', ' ')}"
+        args = (
+            "fraction",
+            f"{name} with the residual stream patched at one position",
+            "[0, 1]",
+            "there is no such pair",
+        )
         found[f"residual_{name}"] = (
-            ("step", "site", "position", "direction"),
-            np.clip(values, 0, 1).astype(np.float32),
-            _attrs(
-                "CrossSplitPatching",
-                f"{name.replace('_', ' ')} of the residual stream",
-                "fraction",
-                f"{name} with the residual stream patched at one position",
-                "[0, 1]",
-                "there is no such pair",
-            ),
+            dims,
+            values.astype(np.float32),
+            _attrs("CrossSplitPatching", words, *args),
+        )
+        found[f"residual_{name}_interval"] = (
+            (*dims, "bound"),
+            _bounds(values, 0.05, 0, 1).astype(np.float32),
+            _attrs("CrossSplitPatching", f"{words}, 95% interval", *args),
+        )
+        found[f"residual_{name}_n"] = (
+            dims,
+            np.full(values.shape, PAIRS // 2, dtype=np.int64),
+            _attrs("CrossSplitPatching", f"{words}, pairs", "pairs", "pairs counted", ">= 0"),
         )
     return found
 
@@ -459,8 +468,8 @@ def _saturation(curves: dict[str, np.ndarray], chance: float, ratio: float) -> d
             _attrs(measure, "loss of the group, 95% interval", *loss_args),
         ),
         "group_loss_n": (
-            ("step", "group"),
-            np.broadcast_to(np.array([1843, 205]), loss.shape).copy(),
+            ("group",),
+            np.array([1843, 205]),
             _attrs(measure, "examples of the group", "examples", "n", "[0, inf)"),
         ),
         "group_gradient_share": (

@@ -8,7 +8,6 @@ done to a set is left to the measures.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TypeAlias
 
 from interp_shortcuts.errors import MeasureError
@@ -20,7 +19,6 @@ ComponentNames: TypeAlias = str | Sequence[str] | None
 """Which components and sets a measure is taken of; None for every component and every named set."""
 
 
-@lru_cache(maxsize=64)
 def every_set(spec: Architecture, kinds: tuple[Kind, ...]) -> dict[str, Members]:
     """Each component of these kinds, then the heads of each layer, all heads, all MLPs."""
     found: dict[str, Members] = {str(part): (part,) for part in components(spec, kinds)}
@@ -49,7 +47,7 @@ def component_sets(
     """
     known = every_set(spec, kinds)
     if named is None:
-        return dict(known)
+        return known
     found: dict[str, Members] = {}
     for text in (named,) if isinstance(named, str) else named:
         parts = [part.strip() for part in text.split("+")]

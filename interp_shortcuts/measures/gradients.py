@@ -67,7 +67,7 @@ class GradientConflict(Measure):
     )
 
     examples: int | None = None
-    norm_examples: int = 64
+    norm_examples: int = 32
 
     def __post_init__(self) -> None:
         super().__post_init__()

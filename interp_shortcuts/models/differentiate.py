@@ -158,8 +158,8 @@ class _Answer:
 
         weights = {name: weight.detach() for name, weight in self.weights.items()}
         each = vmap(grad(along), in_dims=(None, 0, 0))(weights, tokens.to(self.device), slopes)
-        squares = [g.flatten(1).square().sum(1).double() for g in each.values()]
-        return torch.stack(squares).sum(0).sqrt().cpu()
+        norms = [torch.linalg.vector_norm(g.flatten(1), dim=1) for g in each.values()]
+        return torch.stack(norms).double().square().sum(0).sqrt().cpu()
 
 
 @contextmanager

@@ -7,8 +7,6 @@ What is computed per part (gradients, norms, differences) is left to the measure
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
-from types import MappingProxyType
 
 import torch
 from jaxtyping import Float
@@ -24,8 +22,7 @@ Slices = tuple[tuple[str, int | slice], ...]
 WHOLE = slice(None)
 
 
-@lru_cache(maxsize=64)
-def parts(spec: ModelSpec) -> Mapping[str, Slices]:
+def parts(spec: ModelSpec) -> dict[str, Slices]:
     """The pieces of parameters that make up each part, in the order of the forward pass.
 
     `embed`, `pos_embed`, `unembed` (with b_U); `L0.H1.Q`, `.K`, `.V` (a head's slices of W and b)
@@ -54,7 +51,7 @@ def parts(spec: ModelSpec) -> Mapping[str, Slices]:
     if norms:
         found["norms"] = norms
     found["unembed"] = whole("unembed.")
-    return MappingProxyType(found)
+    return found
 
 
 def part_vectors(

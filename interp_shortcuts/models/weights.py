@@ -4,8 +4,6 @@ Measures that read weights take this, and never TransformerLens's parameter name
 computed from the weights is left to `views`.
 """
 
-
-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

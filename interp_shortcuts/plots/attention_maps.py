@@ -14,7 +14,7 @@ import xarray as xr
 from interp_shortcuts.plots.frame_canvas import FrameCanvas
 from interp_shortcuts.plots.markup import plain
 from interp_shortcuts.plots.palette import ATTENTION_SCALE, INK, RULE, component_style
-from interp_shortcuts.plots.panels import heads, rule_name
+from interp_shortcuts.plots.panel import heads, rule_name
 
 _TITLE, _ROW, _LABEL, _GAP, _BETWEEN = 44.0, 20.0, 20.0, 14.0, 0.03
 

@@ -14,7 +14,7 @@ import xarray as xr
 from interp_shortcuts.plots.frame_canvas import FrameCanvas
 from interp_shortcuts.plots.page_style import legend_rows
 from interp_shortcuts.plots.palette import RULE, component_style
-from interp_shortcuts.plots.panels import heads
+from interp_shortcuts.plots.panel import heads
 
 _TITLE, _LEGEND, _CURVE, _TICKS, _CLASS = 44.0, 22.0, 190.0, 46.0, 20.0
 _WIDTH = 290.0  # pixels of a legend row on a page 400 wide

@@ -7,6 +7,8 @@ black and grey; those on which it is wrong are vermilion. Which lines are drawn 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 OKABE_ITO = (
@@ -32,6 +34,13 @@ HANDOVER_PHASE = "#FFF1CF"
 
 ATTENTION_SCALE = ((0.0, "#F4F6F9"), (0.5, "#A9D0EA"), (1.0, "#3D9AD6"))
 """From no weight to all of it; dark text stays readable on every shade."""
+
+RULE_SCALE = ((0.0, "#FFFFFF"), (0.5, "#8CCBB4"), (1.0, "#00563F"))
+SHORTCUT_SCALE = ((0.0, "#FFFFFF"), (0.5, "#F2B27E"), (1.0, "#9A4200"))
+DISRUPTION_SCALE = ((0.0, "#FFFFFF"), (0.5, "#AEB4D6"), (1.0, "#343A70"))
+"""From 0 (white) to 1 (darkest); of green, brown and violet each."""
+UNDEFINED = "#C3CAD3"
+"""Behind maps: what is undefined shows as grey, never as the white of zero."""
 
 
 @dataclass(frozen=True)
@@ -76,3 +85,37 @@ def component_style(index: int) -> Style:
             so that the pair is unique for 72 components.
     """
     return Style(OKABE_ITO[index % len(OKABE_ITO)], "solid", SYMBOLS[index % len(SYMBOLS)])
+
+
+_WHOLE_SETS = {
+    "all heads": Style("#111111", "dash", "circle-open"),
+    "all mlps": Style("#6B7280", "dash", "square-open"),
+}
+
+
+def component_styles(names: Iterable[str]) -> dict[str, Style]:
+    """The style of each component of a timeline: heads first, so that they keep their colours.
+
+    MLPs follow the heads, other sets the MLPs; sets are dashed, and those of the whole model grey
+    and black.
+
+    Args:
+        names: All components of the timeline, e.g. `"L0.H1"`, `"L1.mlp"`, `"all heads"`.
+    """
+    order = sorted(dict.fromkeys(names), key=_kind)  # stable within a kind
+    counted = [name for name in order if name not in _WHOLE_SETS]
+    styles = {}
+    for index, name in enumerate(counted):
+        style = component_style(index)
+        dashed = _kind(name) == _SET
+        styles[name] = Style(style.colour, "dash", f"{style.symbol}-open") if dashed else style
+    return styles | {name: _WHOLE_SETS[name] for name in order if name in _WHOLE_SETS}
+
+
+_SET = 2
+
+
+def _kind(name: str) -> int:
+    if re.fullmatch(r"L\d+\.H\d+", name):
+        return 0
+    return 1 if re.fullmatch(r"L\d+\.mlp", name) else _SET

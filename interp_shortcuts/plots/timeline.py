@@ -14,46 +14,27 @@ import numpy as np
 import plotly.graph_objects as go
 
 from interp_shortcuts.errors import ConfigError
-from interp_shortcuts.plots.event_marks import dated, phase_spans, shades, strip_traces
+from interp_shortcuts.plots.event_marks import shades
 from interp_shortcuts.plots.markup import plain
-from interp_shortcuts.plots.page_style import (
-    NOTE_ROW,
-    base_layout,
-    heading,
-    legend,
-    legend_rows,
-    title,
-    wrap,
-)
-from interp_shortcuts.plots.palette import INK, MUTED, RULE
-from interp_shortcuts.plots.panels import Choice, Panel, Reference, select_panels
+from interp_shortcuts.plots.page_style import NOTE_ROW, legend, legend_rows, title, wrap
+from interp_shortcuts.plots.palette import INK, MUTED
+from interp_shortcuts.plots.panel import Choice, Line, Panel, Reference
+from interp_shortcuts.plots.panels import select_panels
 from interp_shortcuts.plots.step_axis import StepAxis, StepScale
+from interp_shortcuts.plots.step_drawing import StepDrawing, checked_scale
 from interp_shortcuts.plots.traces import (
-    StepTrace,
     band_trace,
     half_way_trace,
     line_trace,
     reference_trace,
 )
+from interp_shortcuts.timelines.component_curves import ABLATION, DIRECTION
 from interp_shortcuts.timelines.phases import Phases
 from interp_shortcuts.timelines.timeline import Timeline
 
-_MARGIN = {"l": 42, "r": 12, "t": 42, "b": 30, "pad": 0}
+_LEFT = 42
 _TITLE, _LEGEND_ROW, _PLOT, _TICKS = 42.0, 22.0, 190.0, 44.0
-_EVENTS_TITLE, _EVENT_ROW, _EVENTS_GAP = 24.0, 19.0, 26.0
-_LEGENDS = {"split": "legend", "component": "legend2"}
-_DECADES = {
-    "tickmode": "array",
-    "tickvals": [10.0**exponent for exponent in range(-12, 4)],
-    "ticktext": [f"10<sup>{n}</sup>" for n in range(-12, -2)]
-    + ["0.01", "0.1", "1", "10", "100", "1000"],
-}
-_HALF_WAY = {
-    "qk": "qk_spearman",
-    "ov_fraction": "ov_class_fraction",
-    "ov_spearman": "ov_spearman",
-    "attention_to_max": "attention_to_max",
-}
+_LEGENDS = {"split": "legend", "component": "legend2", "causal": "legend4"}
 
 
 def timeline_figure(
@@ -65,20 +46,27 @@ def timeline_figure(
     label_feature: str | None = None,
     split: str = "validation",
     activation_form: bool = True,
+    direction: str = DIRECTION,
+    ablation: str = ABLATION,
+    part: str = "model",
     step_scale: StepScale | str = "linear",
 ) -> go.Figure:
     """Behaviour and circuits over training, on one step axis.
 
-    Rings mark where a head's measure stands half way between its phase-1 and its final level.
+    Rings mark where a component's measure stands half way between its phase-1 and its final level.
 
     Args:
         timeline: What was measured.
         phases: Events to mark; None asks the timeline for them with its default rules.
-        panels: Keys of `interp_shortcuts.plots.panels.PANELS`; None for all that apply.
+        panels: Keys of `interp_shortcuts.plots.panels.PANELS`; None for behaviour, the first
+            fingerprints, the transfers and the gradients.
         feature: Feature of the QK panel; None for the first that was measured.
         label_feature: Feature of the OV panels; None for the first that was measured.
         split: Split of the panels that read activations.
         activation_form: Whether to draw the activation form of QK Spearman, dashed.
+        direction: Direction (target<-source) of the transfer panels.
+        ablation: Ablation of the panels that show what it costs.
+        part: Part of the model whose gradients are shown.
         step_scale: The step axis at first sight; a switch changes it. On the logarithmic axis
             step 0 is drawn at half of the first positive step, labelled 0.
 
@@ -92,12 +80,11 @@ def timeline_figure(
     data = timeline.data
     if "step" not in data.dims or data.sizes["step"] == 0:
         raise ConfigError("A timeline figure needs at least one step; this timeline has none.")
-    if step_scale != "linear" and step_scale != "log":
-        raise ConfigError(f"`step_scale` must be 'linear' or 'log'; got {step_scale!r}.")
+    scale = checked_scale(step_scale)
     phases = timeline.phases() if phases is None else phases
     axis = StepAxis(tuple(int(step) for step in data["step"].values))
-    choice = Choice(feature, label_feature, split, activation_form)
-    return _Drawing(axis, select_panels(data, choice, panels), phases, step_scale).figure()
+    choice = Choice(feature, label_feature, split, activation_form, direction, ablation, part)
+    return _Drawing(axis, select_panels(data, choice, panels), phases, scale).figure()
 
 
 @dataclass(frozen=True)
@@ -112,47 +99,32 @@ class _Slot:
     bottom: float
 
 
-class _Drawing:
-    """Collects traces and layout, from top to bottom."""
+class _Drawing(StepDrawing):
+    """Panels below the strip of events, each with its heading and, for the first, its legend."""
 
     def __init__(
         self, axis: StepAxis, panels: Sequence[Panel], phases: Phases, scale: StepScale
     ) -> None:
-        self.axis = axis
-        self.scale: StepScale = scale
-        self.phases = phases
+        super().__init__(axis, phases, scale, left=_LEFT)
         self.drawn = [panel for panel in panels if panel.missing is None]
         self.absent = [panel for panel in panels if panel.missing is not None]
-        self.events = dated(phases)
-        self.spans = phase_spans(phases, axis.steps[-1])
-        self.traces: list[StepTrace] = []
-        self.shapes: list[dict[str, Any]] = []
-        self.annotations: list[dict[str, Any]] = []
-        self.layout: dict[str, Any] = {}
-        self.in_legend: set[str] = set()
-        self.height = 0.0
+        self.in_legend: set[tuple[str, str]] = set()
 
     def figure(self) -> go.Figure:
         """Measure all blocks first, since positions are fractions of the whole height."""
-        strip = _EVENT_ROW * len(self.events) + 8
-        begin = _EVENTS_TITLE + strip + _EVENTS_GAP if self.events else 0.0
+        begin = self.strip_height
         slots = self._slots(begin)
         notes = self._notes()
         end = slots[-1].bottom + _TICKS if slots else begin
         self.height = max(end + NOTE_ROW * len(notes), 80.0)
-        if self.events:
-            self._event_strip(_EVENTS_TITLE, _EVENTS_TITLE + strip)
+        self.event_strip()
         for slot in slots:
             self._panel(slot)
         for row, note in enumerate(notes):
-            self._text(note, end + NOTE_ROW * row, size=11, colour=MUTED)
+            self.text(note, end + NOTE_ROW * row, size=11, colour=MUTED)
         if slots:
-            self.layout[f"xaxis{slots[-1].number}"]["title"] = {
-                "text": "training step",
-                "font": {"size": 11, "color": MUTED},
-                "standoff": 4,
-            }
-        return self._assemble()
+            self.step_title(slots[-1].number)
+        return self.assemble()
 
     def _slots(self, cursor: float) -> list[_Slot]:
         slots: list[_Slot] = []
@@ -160,7 +132,7 @@ class _Drawing:
         for number, panel in enumerate(self.drawn, start=2):
             start, legend_top = cursor, None
             cursor += _TITLE
-            if panel.legend not in seen:
+            if panel.legend is not None and panel.legend not in seen:
                 seen.add(panel.legend)
                 legend_top = cursor
                 same = [other for other in self.drawn if other.legend == panel.legend]
@@ -170,91 +142,51 @@ class _Drawing:
         return slots
 
     def _notes(self) -> list[str]:
-        texts = [f"Left out: {panel.title}: {panel.missing}." for panel in self.absent]
+        reasons: dict[str, list[str]] = {}
+        for panel in self.absent:
+            reasons.setdefault(panel.missing or "", []).append(panel.title)
+        texts = [f"Left out: {'; '.join(titles)}: {why}." for why, titles in reasons.items()]
         texts += [f"{panel.title}: {note}." for panel in self.drawn for note in panel.notes]
         return [line for text in texts for line in wrap(text)]
 
-    def _paper(self, pixels: float) -> float:
-        return 1 - pixels / self.height
-
-    def _text(self, text: str, top: float, *, size: int, colour: str) -> None:
-        y, shift = self._paper(top), 4.0 - _MARGIN["l"]
-        self.annotations.append(heading(text, y, size=size, colour=colour, shift=shift))
-
-    def _axes(self, number: int, top: float, bottom: float, **y: Any) -> None:
-        suffix = "" if number == 1 else str(number)
-        common = {"gridcolor": RULE, "zeroline": False, "tickfont": {"size": 11}}
-        self.layout[f"yaxis{suffix}"] = {
-            **common,
-            "domain": [self._paper(bottom), self._paper(top)],
-            "anchor": f"x{suffix}",
-            "fixedrange": True,
-            **y,
-        }
-        self.layout[f"xaxis{suffix}"] = {
-            **common,
-            "domain": [0, 1],
-            "anchor": f"y{suffix}",
-            "ticks": "outside",
-            "ticklen": 3,
-            "tickcolor": RULE,
-            **({} if number == 1 else {"matches": "x"}),
-            **self.axis.layout(self.scale),
-        }
-
-    def _event_strip(self, top: float, bottom: float) -> None:
-        """One row per event, so that labels never overlap at any width."""
-        self._text("<b>Events</b>", top - _EVENTS_TITLE + 2, size=13, colour=INK)
-        rows = [-len(self.events) + 0.4, 0.6]
-        self._axes(1, top, bottom, range=rows, showgrid=False, showticklabels=False)
-        self.layout["xaxis"].update(showticklabels=False, ticks="")
-        self.traces += strip_traces(self.events, self.spans, self.axis)
-        self.shapes += shades(self.events, self.spans, xref="x", yref="y domain")
-        self.layout["legend3"] = {
-            **legend(self._paper(top - 1)),
-            "yanchor": "bottom",
-            "x": 1,
-            "xanchor": "right",
-            "itemclick": False,
-            "itemdoubleclick": False,
-        }
-
     def _panel(self, slot: _Slot) -> None:
         panel, suffix = slot.panel, str(slot.number)
-        self._text(title(panel.title, panel.reading), slot.heading, size=13, colour=INK)
-        name = _LEGENDS[panel.legend]
+        self.text(title(panel.title, panel.reading), slot.heading, size=13, colour=INK)
+        name = _LEGENDS.get(panel.legend or "", "legend")
         if slot.legend is not None:
-            self.layout[name] = legend(self._paper(slot.legend - 3))
+            self.layout[name] = legend(self.paper(slot.legend - 3))
         vertical: dict[str, Any] = {"range": list(panel.span)} if panel.span else {}
         if panel.log:
-            vertical = {"type": "log", **_DECADES}
-        self._axes(slot.number, slot.top, slot.bottom, **vertical)
+            vertical = {"type": "log", **_log_ticks(panel)}
+        axes = {**self.axes(slot.number, slot.top, slot.bottom, **vertical), "legend": name}
         self.shapes += shades(self.events, self.spans, xref=f"x{suffix}", yref=f"y{suffix} domain")
-        axes = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "legend": name}
-        steps = self.axis.steps
-        bands = [band_trace(line, panel, steps, axes) for line in panel.lines]
+        bands = [band_trace(line, panel, axes) for line in panel.lines if not line.hidden]
+        bands += [band_trace(line, panel, axes) for line in panel.lines if line.hidden]
         self.traces += [band for band in bands if band is not None]
         for reference in panel.references:
-            self.traces.append(reference_trace(reference, steps, axes))
+            self.traces.append(reference_trace(reference, self.axis.steps, axes))
             self._reference_label(reference, slot)
         for line in panel.lines:
-            first = line.group not in self.in_legend and not line.faint
-            if first:
-                self.in_legend.add(line.group)
-            self.traces.append(line_trace(line, panel, steps, axes, in_legend=first))
+            self.traces.append(line_trace(line, panel, axes, in_legend=self._first(panel, line)))
         self._half_ways(panel, axes)
+
+    def _first(self, panel: Panel, line: Line) -> bool:
+        """Whether the line makes the legend entry of its group."""
+        if panel.legend is None or line.faint or (panel.legend, line.group) in self.in_legend:
+            return False
+        self.in_legend.add((panel.legend, line.group))
+        return True
 
     def _half_ways(self, panel: Panel, axes: dict[str, str]) -> None:
         lines = {line.group: line for line in panel.lines if not line.faint}
-        for event in self.phases.circuit_events:
+        for event in (*self.phases.circuit_events, *self.phases.causal_events):
             line = lines.get(event.component)
-            same = event.measure == _HALF_WAY.get(panel.key) and panel.about in ("", event.feature)
-            if line is None or not same or event.step not in self.axis.steps:
+            if line is None or event.step not in line.steps or event.measure != panel.measure:
+                continue
+            if panel.about not in ("", event.feature) or panel.on != event.split:
                 continue
             text = f"phase 1: {event.phase1_level:.3g}, at the end: {event.final_level:.3g}"
-            self.traces.append(
-                half_way_trace(line, panel, self.axis.steps, axes, step=event.step, text=text)
-            )
+            self.traces.append(half_way_trace(line, panel, axes, step=event.step, text=text))
 
     def _reference_label(self, reference: Reference, slot: _Slot) -> None:
         finite = reference.values[np.isfinite(reference.values)]
@@ -276,46 +208,24 @@ class _Drawing:
             }
         )
 
-    def _switch(self, scale: StepScale) -> dict[str, Any]:
-        """A button: moves step 0, the ticks, and the side of the event labels."""
-        axes = [key for key in self.layout if key.startswith("xaxis")]
-        changes = self.axis.layout(scale)
-        relayout = {f"{axis}.{key}": value for axis in axes for key, value in changes.items()}
-        for index, shape in enumerate(self.shapes):
-            for end in ("x0", "x1"):
-                if shape[end] == 0:
-                    relayout[f"shapes[{index}].{end}"] = self.axis.positions([0], scale)[0]
-        sides = [t.text_side[scale] if t.text_side else "middle right" for t in self.traces]
-        restyle = {
-            "x": [self.axis.positions(trace.steps, scale) for trace in self.traces],
-            "textposition": sides,
-        }
-        return {"label": f"{scale} steps", "method": "update", "args": [restyle, relayout]}
 
-    def _assemble(self) -> go.Figure:
-        switch = {
-            "type": "buttons",
-            "direction": "left",
-            "buttons": [self._switch("linear"), self._switch("log")],
-            "active": 0 if self.scale == "linear" else 1,
-            "x": 0,
-            "xanchor": "left",
-            "y": 1,
-            "yanchor": "bottom",
-            "pad": {"b": 8, "l": 4 - _MARGIN["l"], "t": 0, "r": 0},
-            "font": {"size": 11},
-            "bgcolor": "white",
-            "bordercolor": "#CBD2D9",
-        }
-        placed = [
-            {**shape, **{e: self.axis.positions([shape[e]], self.scale)[0] for e in ("x0", "x1")}}
-            for shape in self.shapes
-        ]
-        layout = {
-            **self.layout,
-            **base_layout(self.height, _MARGIN),
-            "shapes": placed,
-            "annotations": self.annotations,
-            "updatemenus": [switch] if self.traces else [],
-        }
-        return go.Figure([trace.drawn(self.axis, self.scale) for trace in self.traces], layout)
+def _log_ticks(panel: Panel) -> dict[str, Any]:
+    """Decades on a logarithmic axis; also 2 and 5 times them where the lines span few."""
+    values = [line.values for line in panel.lines] + [level.values for level in panel.references]
+    every = np.concatenate(values)
+    positive = every[np.isfinite(every) & (every > 0)]
+    wide = positive.size == 0 or positive.max() > 200 * positive.min()
+    multiples = (1,) if wide else (1, 2, 5)
+    places = [(multiple, exponent) for exponent in range(-12, 5) for multiple in multiples]
+    return {
+        "tickmode": "array",
+        "tickvals": [multiple * 10.0**exponent for multiple, exponent in places],
+        "ticktext": [_tick(multiple, exponent) for multiple, exponent in places],
+    }
+
+
+def _tick(multiple: int, exponent: int) -> str:
+    if exponent >= -2:
+        return f"{multiple * 10.0**exponent:.{max(-exponent, 0)}f}"
+    factor = "" if multiple == 1 else f"{multiple}·"
+    return f"{factor}10<sup>{exponent}</sup>"

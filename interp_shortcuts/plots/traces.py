@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from interp_shortcuts.plots.panels import Line, Panel, Reference
+from interp_shortcuts.plots.panel import Line, Panel, Reference
 from interp_shortcuts.plots.step_axis import StepAxis, StepScale
 
 
@@ -35,12 +35,11 @@ class StepTrace:
         return {"type": "scatter", **self.trace, **side, "x": axis.positions(self.steps, scale)}
 
 
-def line_trace(
-    line: Line, panel: Panel, steps: Sequence[int], axes: Mapping[str, str], *, in_legend: bool
-) -> StepTrace:
+def line_trace(line: Line, panel: Panel, axes: Mapping[str, str], *, in_legend: bool) -> StepTrace:
     """The line itself; its hover tells step, component, value, interval and n."""
-    hover = f"<b>{line.label}</b> · step %{{customdata[0]:,d}}<br>{panel.quantity} %{{y:.4~g}}"
-    columns = [np.asarray(steps, dtype=np.float32)]
+    quantity = line.quantity or panel.quantity
+    hover = f"<b>{line.label}</b> · step %{{customdata[0]:,d}}<br>{quantity} %{{y:.4~g}}"
+    columns = [np.asarray(line.steps, dtype=np.float32)]
     if line.low is not None and line.high is not None:
         hover += "<br>95% interval %{customdata[1]:.4~g} to %{customdata[2]:.4~g}"
         columns += [line.low, line.high]
@@ -62,14 +61,17 @@ def line_trace(
         "showlegend": in_legend,
         "customdata": np.stack(columns, axis=1).astype(np.float32),
         "hovertemplate": hover + "<extra></extra>",
+        **_first_sight(line),
         **axes,
     }
-    return StepTrace(trace, tuple(steps))
+    return StepTrace(trace, line.steps)
 
 
-def band_trace(
-    line: Line, panel: Panel, steps: Sequence[int], axes: Mapping[str, str]
-) -> StepTrace | None:
+def _first_sight(line: Line) -> dict[str, Any]:
+    return {"visible": "legendonly"} if line.hidden else {}
+
+
+def band_trace(line: Line, panel: Panel, axes: Mapping[str, str]) -> StepTrace | None:
     """The line's 95% interval; None where there is none."""
     if line.low is None or line.high is None:
         return None
@@ -78,7 +80,7 @@ def band_trace(
         positive = line.values[line.values > 0]
         low = np.where(low <= 0, positive.min() if positive.size else np.nan, low)
         high = np.where(high > 0, high, np.nan)
-    outline, heights = _outline(steps, low, high)
+    outline, heights = _outline(line.steps, low, high)
     if not outline:
         return None
     trace = {
@@ -91,6 +93,7 @@ def band_trace(
         "showlegend": False,
         "name": f"{line.label}, interval",
         "hoverinfo": "skip",
+        **_first_sight(line),
         **axes,
     }
     return StepTrace(trace, tuple(outline))
@@ -116,14 +119,13 @@ def reference_trace(
 def half_way_trace(
     line: Line,
     panel: Panel,
-    steps: Sequence[int],
     axes: Mapping[str, str],
     *,
     step: int,
     text: str,
 ) -> StepTrace:
     """A ring on the line where it stands half way between its phase-1 and its final level."""
-    value = float(line.values[list(steps).index(step)])
+    value = float(line.values[line.steps.index(step)])
     trace = {
         "y": [value],
         "mode": "markers",
@@ -140,6 +142,7 @@ def half_way_trace(
             f"<b>{line.label}</b> · step {step:,} · half way<br>{panel.quantity} %{{y:.4~g}}"
             f"<br>{text}<extra></extra>"
         ),
+        **_first_sight(line),
         **axes,
     }
     return StepTrace(trace, (step,))

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from interp_shortcuts.plots.panels import Choice, select_panels
+from interp_shortcuts.plots.panel import Choice
+from interp_shortcuts.plots.panels import select_panels
 from interp_shortcuts.reports.reading import OUTCOME_MEANINGS
 from interp_shortcuts.reports.remake import remake
 from interp_shortcuts.timelines.layout import measured_part

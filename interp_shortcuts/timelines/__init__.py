@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from interp_shortcuts.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from .carriers import CarrierVerdict as CarrierVerdict
     from .circuit_events import CircuitEvent as CircuitEvent
-    from .circuit_events import HandoverEntry as HandoverEntry
     from .events import Event as Event
+    from .handover import HandoverEntry as HandoverEntry
     from .phase_rules import PhaseRules as PhaseRules
     from .phases import OUTCOMES as OUTCOMES
     from .phases import Phases as Phases
@@ -21,10 +22,11 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "OUTCOMES": ".phases",
+        "CarrierVerdict": ".carriers",
         "CircuitEvent": ".circuit_events",
         "CircuitTracker": ".tracker",
         "Event": ".events",
-        "HandoverEntry": ".circuit_events",
+        "HandoverEntry": ".handover",
         "PhaseRules": ".phase_rules",
         "Phases": ".phases",
         "Timeline": ".timeline",

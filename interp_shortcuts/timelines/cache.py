@@ -1,9 +1,10 @@
 """Where a run's measurements are kept, so that tracking again measures only what is new.
 
-`timeline.nc` is always whole: every measure in it at every step in it. What is measured but not
-(yet) part of it, after a kill or of measures that were asked about fewer steps, waits in
-`timeline.partial.nc`. A result is identified by the measure's key, the task's fingerprint, the spec
-and the hash of the weights; anything else is measured anew.
+`timeline.nc` is always whole: every measure in it at every step in it, or, if the measure is
+thinned, at those that its cadence asks for. What is measured but not (yet) part of it, after a kill
+or of measures that were asked about fewer steps, waits in `timeline.partial.nc`. A result is
+identified by the measure's key, the task's fingerprint, the spec and the hash of the weights;
+anything else is measured anew.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import xarray as xr
 
 from interp_shortcuts.runs.checkpoint import checkpoint_hash
 from interp_shortcuts.runs.store import RunFolder
+from interp_shortcuts.timelines.cadence import cadence_of, due, marked
 from interp_shortcuts.timelines.layout import put_together, take_apart
 from interp_shortcuts.timelines.measured import HASH, at_steps, fresh
 from interp_shortcuts.timelines.netcdf import read_dataset, write_dataset
@@ -34,13 +36,22 @@ class Kept:
 
     Attributes:
         parts: Results by measure key.
-        whole: Keys of the measures that the timeline has, with nothing outdated in it.
+        inside: The steps at which the timeline has each measure, by key.
+        outdated: Whether something in the timeline is of weights that have changed since.
         created: When the timeline was made; empty without one.
     """
 
     parts: Mapping[str, xr.Dataset] = field(default_factory=dict)
-    whole: frozenset[str] = frozenset()
+    inside: Mapping[str, set[int]] = field(default_factory=dict)
+    outdated: bool = False
     created: str = ""
+
+    def has(self, asked: Mapping[str, Sequence[int]]) -> bool:
+        """Whether the timeline as it lies there has these measures at these steps."""
+        return not self.outdated and all(
+            key in self.inside and self.inside[key].issuperset(steps)
+            for key, steps in asked.items()
+        )
 
 
 @dataclass(frozen=True)
@@ -78,12 +89,11 @@ class MeasureCache:
         inside = {} if timeline is None else take_apart(timeline)
         found = inside | ({} if partial is None else _unpack(partial))
         still = {key: fresh(part, hashes) for key, part in found.items()}
-        outdated = [
-            key for key, part in inside.items() if _steps(part) != _steps(fresh(part, hashes))
-        ]
+        steps = {key: _steps(part) for key, part in inside.items()}
         return Kept(
             parts={key: part for key, part in still.items() if part is not None},
-            whole=frozenset() if outdated else frozenset(inside),
+            inside=steps,
+            outdated=any(_steps(fresh(part, hashes)) != steps[key] for key, part in inside.items()),
             created="" if timeline is None else str(timeline.attrs.get("created", "")),
         )
 
@@ -95,26 +105,38 @@ class MeasureCache:
         data = _pack(parts).assign_attrs({name: self.attrs[name] for name in IDENTITY})
         write_dataset(data, self.partial_path, kind=PARTIAL_KIND)
 
-    def write(self, wanted: Sequence[str], parts: Mapping[str, xr.Dataset]) -> None:
+    def write(
+        self, wanted: Mapping[str, int], parts: Mapping[str, xr.Dataset], *, steps: Sequence[int]
+    ) -> None:
         """Writes the timeline: all wanted measures, and others that fit beside them.
 
         Args:
-            wanted: Keys of the measures that were asked for.
+            wanted: The cadence of each measure that was asked for, by key.
             parts: All results, by measure key.
+            steps: The steps of the trajectory.
         """
-        steps = set.intersection(*(_steps(parts[key]) for key in wanted))
-        inside = {key: at_steps(parts[key], steps) for key in wanted}
-        names = {name for part in inside.values() for name in part.data_vars}
+        steps = _widest(wanted, parts, steps)
+        cadence = dict(wanted)
+        names = {name for key in wanted for name in parts[key].data_vars}
         for key, part in parts.items():
-            if key not in inside and steps <= _steps(part) and names.isdisjoint(part.data_vars):
-                inside[key] = at_steps(part, steps)
+            every = cadence_of(part)
+            fits = _steps(part).issuperset(due(steps, every))
+            if key not in wanted and fits and names.isdisjoint(part.data_vars):
+                cadence[key] = every
                 names |= set(part.data_vars)
+        inside = {
+            key: marked(at_steps(parts[key], due(steps, every)), every)
+            for key, every in cadence.items()
+        }
         data = put_together(list(inside.values())).assign_attrs(self.attrs)
         Timeline(data).save(self.path)
-        outside = {
-            key: part for key, part in parts.items() if key not in inside or _steps(part) - steps
-        }
-        self.write_partial(outside)
+        self.write_partial(
+            {
+                key: marked(part, cadence.get(key, cadence_of(part)))
+                for key, part in parts.items()
+                if key not in inside or _steps(part) - _steps(inside[key])
+            }
+        )
 
     def _read(self, path: Path, *, kind: str) -> xr.Dataset | None:
         """The dataset in a file, if it is there and about the same task and spec."""
@@ -123,6 +145,18 @@ class MeasureCache:
         data = read_dataset(path, kind=kind)
         same = all(data.attrs.get(name) == self.attrs[name] for name in IDENTITY)
         return data if same else None
+
+
+def _widest(
+    wanted: Mapping[str, int], parts: Mapping[str, xr.Dataset], asked: Sequence[int]
+) -> Sequence[int]:
+    """The steps that the wanted measures share, which may be more than were asked for now."""
+    everywhere = [_steps(parts[key]) for key, every in wanted.items() if every == 1]
+    if not everywhere:
+        return asked
+    shared = sorted(set.intersection(*everywhere))
+    fit = all(_steps(parts[key]).issuperset(due(shared, every)) for key, every in wanted.items())
+    return shared if fit else asked
 
 
 def _steps(part: xr.Dataset | None) -> set[int]:

@@ -1,15 +1,17 @@
 """How the arrays of several measures lie in one dataset, and how they are taken apart again.
 
 Measures that share a dim but not its labels (QK reads `magnitude`, OV reads `parity`; attention is
-measured on two splits, accuracy on five) are padded to the union of the labels: floats with NaN.
-Each padded variable says in its attribute `covers` (JSON) which labels it was measured for, so that
-padding is never taken for an undefined value.
+measured on two splits, accuracy on five; patching is done at every tenth step) are padded to the
+union of the labels: with NaN, integers as floats. Each padded variable says in its attribute
+`covers` (JSON) which labels it was measured for, so that padding is never taken for an undefined
+value, and in `measured_dtype` what it was before.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -29,7 +31,7 @@ def measured_part(array: xr.DataArray) -> xr.DataArray:
 
 
 def put_together(parts: Sequence[xr.Dataset]) -> xr.Dataset:
-    """One dataset of the parts, each what one measure gave; all have the same steps.
+    """One dataset of the parts, each what one measure gave, at the steps of all of them.
 
     Raises:
         MeasureError: If two parts give the same variable, or sizes of a dim that do not fit.
@@ -45,7 +47,8 @@ def put_together(parts: Sequence[xr.Dataset]) -> xr.Dataset:
                 )
             homes[name] = measure
     labels = _all_labels(parts)
-    padded = [_padded(part, labels) for part in parts]
+    notes = _notes(parts, labels)
+    padded = [_padded(part, labels, notes) for part in parts]
     try:
         return xr.merge(padded, join="exact", compat="broadcast_equals", combine_attrs="override")
     except ValueError as error:
@@ -86,7 +89,27 @@ def _all_labels(parts: Sequence[xr.Dataset]) -> dict[Hashable, np.ndarray]:
     return differing
 
 
-def _padded(part: xr.Dataset, labels: Mapping[Hashable, np.ndarray]) -> xr.Dataset:
+def _notes(
+    parts: Sequence[xr.Dataset], dims: Collection[Hashable]
+) -> dict[Hashable, dict[Any, Any]]:
+    """What the parts together note on each label of these dims, e.g. the weights' hash at a step.
+
+    By coordinate that is no label itself, then by label.
+    """
+    found: dict[Hashable, dict[Any, Any]] = {}
+    for part in parts:
+        for name, coord in part.coords.items():
+            if len(coord.dims) == 1 and name not in part.dims and coord.dims[0] in dims:
+                own = zip(part[coord.dims[0]].to_numpy().tolist(), coord.to_numpy(), strict=True)
+                found[name] = dict(own) | found.get(name, {})
+    return found
+
+
+def _padded(
+    part: xr.Dataset,
+    labels: Mapping[Hashable, np.ndarray],
+    notes: Mapping[Hashable, Mapping[Any, Any]],
+) -> xr.Dataset:
     grow = {
         dim: union
         for dim, union in labels.items()
@@ -97,6 +120,14 @@ def _padded(part: xr.Dataset, labels: Mapping[Hashable, np.ndarray]) -> xr.Datas
     own = {dim: part[dim].to_numpy().tolist() for dim in grow}
     texts = {name: "" for name in part.coords if part[name].dtype.kind == "U" and name not in grow}
     wide = part.reindex(grow, fill_value=texts) if texts else part.reindex(grow)
+    for name in (name for name in notes if name in part.coords):
+        dim = part[name].dims[0]
+        if dim in grow:  # what one part notes on a label holds for all; a part's own comes first
+            own_notes = zip(own[dim], part[name].to_numpy(), strict=True)
+            known = {**notes[name], **dict(own_notes)}
+            pairs = zip(grow[dim].tolist(), wide[name].to_numpy(), strict=True)
+            values = np.array([known.get(label, padding) for label, padding in pairs])
+            wide = wide.assign_coords({name: (dim, values, part[name].attrs)})
     for name, array in part.data_vars.items():
         covers = {str(dim): own[dim] for dim in array.dims if dim in grow}
         if covers:

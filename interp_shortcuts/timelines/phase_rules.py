@@ -2,7 +2,7 @@
 
 None of the numbers is given in the paper except `generalised_level` (a run generalises if its
 adversarial accuracy reaches 100% at any point, arXiv 2607.10116); all others are our choice. What
-is done with them is in `events`, `circuit_events` and `phases`.
+is done with them is in `events`, `circuit_events`, `carriers` and `phases`.
 """
 
 from __future__ import annotations
@@ -77,6 +77,13 @@ class PhaseRules(BaseModel):
         gt=0,
         description="A circuit measure that moves by less than this between phase 1 and the end "
         "did not change.",
+    )
+    carrier_level: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="A component carries the rule (the shortcut) when its rule (shortcut) transfer "
+        "exceeds its disruption by at least this.",
     )
 
     @model_validator(mode="after")

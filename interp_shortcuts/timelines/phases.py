@@ -17,11 +17,16 @@ import xarray as xr
 
 from interp_shortcuts.errors import MeasureError
 from interp_shortcuts.timelines import phases_text
+from interp_shortcuts.timelines.carriers import (
+    CarrierVerdict,
+    When,
+    carrier_verdicts,
+    missing_for_carriers,
+)
 from interp_shortcuts.timelines.circuit_events import (
     CircuitEvent,
-    HandoverEntry,
+    causal_events,
     circuit_events,
-    handover,
 )
 from interp_shortcuts.timelines.events import (
     EVENT_NAMES,
@@ -30,6 +35,7 @@ from interp_shortcuts.timelines.events import (
     behaviour_events,
     read_curves,
 )
+from interp_shortcuts.timelines.handover import HandoverEntry, handover
 from interp_shortcuts.timelines.phase_rules import PhaseRules
 from interp_shortcuts.timelines.sentence import run_sentence
 
@@ -55,7 +61,13 @@ class Phases:
         sentence: The run in words.
         events: The behavioural events, absent ones with the reason.
         circuit_events: How each measure of each head moved from the shortcut phase to the end.
-        handover: QK declines, OV rises, onset and completion in order; empty without an onset.
+        causal_events: The same for the causal role of each head, MLP and set: transfers (on
+            `"validation<-adversarial"`) and what mean ablation costs. Empty if not measured.
+        carriers: Which component carried the shortcut or the rule, before and after. Empty if not
+            measured.
+        carriers_reason: Why there are no `carriers`; empty when there are.
+        handover: QK declines, OV rises, causal take-over, onset and completion in order; empty
+            without an onset.
         chance: 1 / classes.
         n_adversarial: Number of adversarial examples asked at each evaluation, if known.
         last_step: The last evaluation; None when there is none.
@@ -66,6 +78,9 @@ class Phases:
     sentence: str
     events: tuple[Event, ...]
     circuit_events: tuple[CircuitEvent, ...]
+    causal_events: tuple[CircuitEvent, ...]
+    carriers: tuple[CarrierVerdict, ...]
+    carriers_reason: str
     handover: tuple[HandoverEntry, ...]
     chance: float
     n_adversarial: int | None
@@ -94,7 +109,10 @@ class Phases:
         return self.event("generalised").step
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row an event, behavioural ones first; what does not apply is empty or NaN."""
+        """One row an event, behavioural ones first; what does not apply is empty or NaN.
+
+        Two rows a component say what it carried: `carries_before` and `carries_after`.
+        """
         rows = [
             {
                 "kind": "behaviour",
@@ -112,32 +130,24 @@ class Phases:
             }
             for event in self.events
         ]
-        for item in self.circuit_events:
-            rows.append(
-                {
-                    "kind": "circuit",
-                    "event": "half_way",
-                    **asdict(item),
-                    "value": item.half_way_value,
-                    "change": item.change,
-                    "description": item.description,
-                }
-            )
+        for kind, items in (("circuit", self.circuit_events), ("causal", self.causal_events)):
+            rows += [_half_way_row(kind, item) for item in items]
+        for verdict in self.carriers:
+            rows += [_carrier_row(verdict, "before"), _carrier_row(verdict, "after")]
         columns = [
             *("kind", "event", "component", "measure", "feature", "split", "step", "lag", "value"),
             *("phase1_level", "final_level", "change", "direction", "peak_value", "peak_step"),
+            *("verdict", "rule_transfer", "shortcut_transfer", "disruption"),
             *("reason", "description"),
         ]
         frame = pd.DataFrame(rows, columns=columns)
         whole = ["step", "lag", "peak_step"]
-        return frame.astype(dict.fromkeys(whole, "Int64") | {"value": "float64"})
+        frame = frame.astype(dict.fromkeys(whole, "Int64") | {"value": "float64"})
+        texts = ["measure", "feature", "split", "direction", "verdict"]
+        return frame.assign(**{name: frame[name].fillna("") for name in texts})
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON-able values; NaN becomes None."""
-        circuit = [
-            asdict(item) | {"change": item.change, "description": item.description}
-            for item in self.circuit_events
-        ]
         found = {
             "outcome": self.outcome,
             "sentence": self.sentence,
@@ -147,7 +157,12 @@ class Phases:
             "n_adversarial": self.n_adversarial,
             "last_step": self.last_step,
             "events": [asdict(event) for event in self.events],
-            "circuit_events": circuit,
+            "circuit_events": [_event_dict(item) for item in self.circuit_events],
+            "causal_events": [_event_dict(item) for item in self.causal_events],
+            "carriers": [
+                asdict(verdict) | {"description": verdict.description} for verdict in self.carriers
+            ],
+            "carriers_reason": self.carriers_reason,
             "handover": [asdict(entry) for entry in self.handover],
             "rules": self.rules.model_dump(mode="json"),
         }
@@ -190,12 +205,17 @@ def find_phases(data: xr.Dataset, rules: PhaseRules | None = None) -> Phases:
     by_name = {event.name: event for event in events}
     outcome = _outcome(curves, by_name, rules)
     circuit = circuit_events(data, events, rules)
+    causal = causal_events(data, events, rules)
+    carriers = carrier_verdicts(data, events, rules)
     return Phases(
         outcome=outcome,
-        sentence=run_sentence(outcome, curves, by_name, circuit, rules),
+        sentence=run_sentence(outcome, curves, by_name, circuit, carriers, rules),
         events=events,
         circuit_events=circuit,
-        handover=handover(events, circuit),
+        causal_events=causal,
+        carriers=carriers,
+        carriers_reason=missing_for_carriers(data),
+        handover=handover(events, circuit, causal, carriers),
         chance=curves.chance,
         n_adversarial=curves.n_adversarial,
         last_step=int(curves.steps[-1]) if len(curves.steps) else None,
@@ -221,6 +241,35 @@ def _outcome(curves: BehaviourCurves, events: Mapping[str, Event], rules: PhaseR
     if np.float32(train) >= np.float32(rules.memorised_level):
         return "memorised"
     return "never learned"
+
+
+def _half_way_row(kind: str, item: CircuitEvent) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "event": "half_way",
+        **asdict(item),
+        "value": item.half_way_value,
+        "change": item.change,
+        "description": item.description,
+    }
+
+
+def _carrier_row(verdict: CarrierVerdict, when: When) -> dict[str, Any]:
+    return {
+        "kind": "carrier",
+        "event": f"carries_{when}",
+        "component": verdict.component,
+        "verdict": verdict.verdict(when),
+        "rule_transfer": verdict.transfer("rule", when),
+        "shortcut_transfer": verdict.transfer("shortcut", when),
+        "disruption": verdict.disruption(when),
+        "reason": verdict.reason(when),
+        "description": verdict.description,
+    }
+
+
+def _event_dict(item: CircuitEvent) -> dict[str, Any]:
+    return asdict(item) | {"change": item.change, "description": item.description}
 
 
 def _difference(step: int | None, origin: int | None) -> int | None:

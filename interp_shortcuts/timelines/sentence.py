@@ -1,4 +1,4 @@
-"""What happened in a run, in one plain sentence or two.
+"""What happened in a run, in a plain sentence or two.
 
 It says only what the events say: no phase 2 without an onset, no fall without a measured one.
 Events, levels and the outcome are computed elsewhere.
@@ -9,9 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from interp_shortcuts.timelines.carriers import CarrierVerdict, What, When, smallest_carriers
 from interp_shortcuts.timelines.circuit_events import CircuitEvent
 from interp_shortcuts.timelines.events import BehaviourCurves, Event
 from interp_shortcuts.timelines.phase_rules import PhaseRules
+
+_NAMED = 3
+"""How many carriers a sentence names."""
 
 
 def run_sentence(
@@ -19,9 +23,10 @@ def run_sentence(
     curves: BehaviourCurves,
     events: Mapping[str, Event],
     circuit: Sequence[CircuitEvent],
+    carriers: Sequence[CarrierVerdict],
     rules: PhaseRules,
 ) -> str:
-    """The run in words."""
+    """The run in words; what carried shortcut and rule is said only where it was measured."""
     if not len(curves.steps):
         return "There is no evaluation, so nothing can be said about this run."
     last = int(curves.steps[-1])
@@ -31,7 +36,9 @@ def run_sentence(
             "outcome cannot be told."
         )
     clauses = [_behaviour(outcome, curves, events, rules, last), *_circuits(events, circuit, rules)]
-    return "; ".join(clauses) + "."
+    story = "; ".join(clauses) + "."
+    causes = _causes(outcome, events, carriers)
+    return f"{story} {causes}" if causes else story
 
 
 def accuracy_text(value: float) -> str:
@@ -163,6 +170,49 @@ def _lag(event: CircuitEvent) -> str:
 def _measured(circuit: Sequence[CircuitEvent], measure: str) -> list[CircuitEvent]:
     """The events of a measure whose levels are known."""
     return [e for e in circuit if e.measure == measure and math.isfinite(e.change)]
+
+
+def _causes(outcome: str, events: Mapping[str, Event], carriers: Sequence[CarrierVerdict]) -> str:
+    """What carried the shortcut in phase 1 and the rule at the end; empty if neither is known.
+
+    The rule is spoken of only in runs that learned it, wholly or in part.
+    """
+    shortcut = rule = ""
+    if events["shortcut_learned"].step is not None:
+        shortcut = _carried(carriers, "shortcut", "before")
+    if outcome in ("generalised", "partial", "transient", "direct"):
+        rule = _carried(carriers, "rule", "after")
+    said = []
+    if shortcut:
+        said.append(f"the shortcut was carried by {shortcut}")
+    if rule:
+        said.append(
+            f"the rule at the end by {rule}"
+            if said
+            else f"the rule was carried at the end by {rule}"
+        )
+    return f"Causally, {', and '.join(said)}." if said else ""
+
+
+def _carried(carriers: Sequence[CarrierVerdict], what: What, when: When) -> str:
+    """The smallest carriers with their numbers, or that none was found; empty if not known."""
+    if all(verdict.verdict(when) == "undetermined" for verdict in carriers):
+        return ""
+    found = smallest_carriers(carriers, what, when)
+    if not found:
+        return "no component that was patched"
+    texts = []
+    for index, verdict in enumerate(found[:_NAMED]):
+        transfer = accuracy_text(verdict.transfer(what, when))
+        disruption = accuracy_text(verdict.disruption(when))
+        texts.append(
+            f"{verdict.component} ({transfer} against {disruption})"
+            if index
+            else f"{verdict.component} ({what} transfer {transfer} against disruption {disruption})"
+        )
+    if len(found) > _NAMED:
+        texts.append(f"{len(found) - _NAMED} more")
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
 
 
 def _largest(

@@ -36,6 +36,9 @@ def tidy_table(data: xr.Dataset) -> pd.DataFrame:
         given = table[name] if name in table else pd.Series(float("nan"), index=table.index)
         table[name] = given.astype("float64")
     others = [name for name in table.columns if name not in (*first, *last)]
+    for name in others:  # texts, such as `ablation` or `part`, are empty where they do not apply
+        if not pd.api.types.is_numeric_dtype(table[name]):
+            table[name] = table[name].where(table[name].notna(), "").astype(str)
     return table.reindex(columns=[*first, *others, *last])
 
 

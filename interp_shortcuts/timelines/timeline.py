@@ -35,8 +35,9 @@ class Timeline:
     Attributes:
         data: Dims `step`, `layer`, `head`, `split`, `feature` and so on; each variable has its
             unit, definition, range and the meaning of NaN in `attrs`. Where a variable was
-            measured for some labels of a dim only, `covers` says which, and `array` returns only
-            those. The attrs of the dataset say which run, task and spec it is about.
+            measured for some labels of a dim only, or at some steps, `covers` says which, and
+            `array` returns only those. The attrs of the dataset say which run, task and spec it is
+            about.
     """
 
     data: xr.Dataset
@@ -101,7 +102,7 @@ class Timeline:
         return tuple(f"L{layer}.H{head}" for layer in layers for head in heads)
 
     def array(self, name: str) -> xr.DataArray:
-        """One variable, without the labels that it was not measured for.
+        """One variable, without the labels and the steps that it was not measured for.
 
         Raises:
             MeasureError: If it was not measured; the message lists what was.

@@ -1,37 +1,35 @@
 """`CircuitTracker`: takes measures along a trajectory, or inside a user's own training loop.
 
-It decides what is still to be measured, shares one observation between measures, and keeps what it
-has on disk. What the measures compute is theirs; how results are stored is in `cache`.
+What is still to be measured is decided in `tracking`, how results are kept in `cache`, how often a
+measure is taken in `cadence`; what the measures compute is theirs.
 """
 
 from __future__ import annotations
 
 import operator
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 import xarray as xr
 from torch import nn
-from tqdm.auto import tqdm
 
 from interp_shortcuts.canonical import short_hash
 from interp_shortcuts.errors import MeasureError
-from interp_shortcuts.measures.along import CHUNK, SECONDS_BEFORE_BAR, along_steps, located
-from interp_shortcuts.measures.base import Measure, WeightsMeasure
+from interp_shortcuts.measures.along import located
+from interp_shortcuts.measures.base import Measure
 from interp_shortcuts.measures.observation import Observation
 from interp_shortcuts.measures.registry import default_measures
-from interp_shortcuts.models.build import build, eager, load_weights, weights_of
+from interp_shortcuts.models.build import eager, weights_of
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.runs.checkpoint import content_hash
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.timelines.cache import Kept, MeasureCache
+from interp_shortcuts.timelines.cadence import checked_cadence, marked
 from interp_shortcuts.timelines.layout import put_together
 from interp_shortcuts.timelines.measured import Measured
 from interp_shortcuts.timelines.provenance import timeline_attrs
 from interp_shortcuts.timelines.timeline import Timeline
-
-SECONDS_BETWEEN_SAVES = 15.0
+from interp_shortcuts.timelines.tracking import Tracking
 
 
 class CircuitTracker:
@@ -50,15 +48,23 @@ class CircuitTracker:
     A run folder keeps what was measured. Tracking again measures only what is new (measures, steps,
     changed weights), and a killed tracking goes on from what was last saved.
 
+    Measures that cost much can be taken at every k-th checkpoint, and always at the first and the
+    last: `CircuitTracker(trajectory, cadence={"cross_split_patching": 5})`. The others keep every
+    checkpoint.
+
     Args:
         source: A trajectory, or a task for `observe`.
         measures: What to measure; None means `default_measures()`.
+        cadence: Every how many checkpoints (or observations) a measure is taken, by its `name`;
+            1 for those left out, or one number for all. Written into the variables' attribute
+            `cadence`. Changing it measures only what is missing.
         spec: With a task: the spec that observed models must have; None means that of the first.
         cache: Read and write the measurements in the run folder; without one, nothing is kept.
         progress: Show one bar over checkpoints and measures if it takes more than two seconds.
 
     Raises:
-        MeasureError: If `measures` is empty, names one twice, or holds something else.
+        MeasureError: If `measures` is empty, names one twice, or holds something else, or if
+            `cadence` is below 1 or names something else.
     """
 
     def __init__(
@@ -66,6 +72,7 @@ class CircuitTracker:
         source: Trajectory | Task,
         *,
         measures: Sequence[Measure] | None = None,
+        cadence: Mapping[str, int] | int = 1,
         spec: ModelSpec | None = None,
         cache: bool = True,
         progress: bool = True,
@@ -78,6 +85,7 @@ class CircuitTracker:
                 f"{spec}, and the trajectory has {trajectory.spec}."
             )
         self.measures = _checked(default_measures() if measures is None else measures)
+        self.cadence = checked_cadence(cadence, [measure.name for measure in self.measures])
         self.spec = spec if trajectory is None else trajectory.spec
         self.cache = cache
         self.progress = progress
@@ -103,7 +111,10 @@ class CircuitTracker:
             MeasureError: If nothing was yet.
         """
         if self._timeline is None and self._hashes:
-            parts = [found.dataset() for found in self._observed.values()]
+            parts = [
+                marked(found.dataset(), self.cadence[found.measure.name])
+                for found in self._observed.values()
+            ]
             self._timeline = self._as_timeline(parts, run_id=self._observed_id())
         if self._timeline is None:
             todo = "observe(step, model)" if self.trajectory is None else "track()"
@@ -111,7 +122,7 @@ class CircuitTracker:
         return self._timeline
 
     def track(self) -> Timeline:
-        """Every measure at every checkpoint of the trajectory.
+        """Every measure at every checkpoint of the trajectory that its cadence asks for.
 
         In a run folder the result is also written to `timeline.nc`, beside other measures that were
         tracked there before.
@@ -132,22 +143,27 @@ class CircuitTracker:
         if self.cache and trajectory.path is not None:
             cache = MeasureCache(trajectory.path, attrs)
         kept = Kept() if cache is None else cache.read()
-        tracking = _Tracking(trajectory, self.measures, cache, kept, progress=self.progress)
+        tracking = Tracking(
+            trajectory, self.measures, self.cadence, cache, kept, progress=self.progress
+        )
         if not tracking.missing() and kept.created:
             attrs["created"] = kept.created
         tracking.run()
-        parts = [item.dataset(trajectory.steps) for item in tracking.found.values()]
-        self._timeline = Timeline(put_together(parts).assign_attrs(attrs))
+        self._timeline = Timeline(put_together(tracking.results()).assign_attrs(attrs))
         tracking.store()
         return self._timeline
 
-    def observe(self, step: int, model: nn.Module) -> None:
+    def observe(self, step: int, model: nn.Module, *, last: bool = False) -> None:
         """Measures a model of your own training loop, which is left as it is.
+
+        A measure with a cadence of k is taken at the first observation and at every k-th after it.
 
         Args:
             step: The training step; larger than that of the observation before.
             model: A `HookedTransformer`, in whatever mode; of a compiled one the eager module is
                 used.
+            last: Take every measure, whatever its cadence; say so at the last observation, which
+                the tracker cannot know, and the measures end where the timeline ends.
 
         Raises:
             MeasureError: If the step is out of order, the model is another one than before, or a
@@ -169,8 +185,9 @@ class CircuitTracker:
             )
         results = {}
         for measure in self.measures:
-            with located(measure.name, step):
-                results[measure.key] = measure.measure(observation)
+            if last or len(self._hashes) % self.cadence[measure.name] == 0:
+                with located(measure.name, step):
+                    results[measure.key] = measure.measure(observation)
         digest = content_hash(weights_of(own))
         for key, result in results.items():
             self._observed[key].add_one(step, digest, result)
@@ -218,131 +235,6 @@ class CircuitTracker:
 
     def _as_timeline(self, parts: Sequence[xr.Dataset], *, run_id: str) -> Timeline:
         return Timeline(put_together(parts).assign_attrs(self._attrs(run_id=run_id)))
-
-
-class _Tracking:
-    """One call of `track`: what is missing, in which order it is measured, when it is saved."""
-
-    def __init__(
-        self,
-        trajectory: Trajectory,
-        measures: Sequence[Measure],
-        cache: MeasureCache | None,
-        kept: Kept,
-        *,
-        progress: bool,
-    ) -> None:
-        self.trajectory = trajectory
-        self.task = trajectory.task
-        self.found = {
-            measure.key: Measured(measure, kept.parts.get(measure.key)) for measure in measures
-        }
-        self.cache = cache
-        self.kept = kept
-        self.progress = progress
-        self._saved = time.monotonic()
-        self._measured_any = False
-
-    def missing(self) -> dict[str, list[int]]:
-        """Steps still to be measured, by measure key; measures that lack nothing are left out."""
-        steps = self.trajectory.steps
-        known = {key: item.steps for key, item in self.found.items()}
-        gaps = {key: [step for step in steps if step not in known[key]] for key in self.found}
-        return {key: lacking for key, lacking in gaps.items() if lacking}
-
-    def run(self) -> None:
-        """Measures what is missing; what is there is saved every now and then, and on an error."""
-        missing = self.missing()
-        if not missing:
-            return
-        total = sum(map(len, missing.values()))
-        bar = tqdm(
-            desc="tracking",
-            total=total,
-            unit="measurement",
-            disable=not self.progress,
-            delay=SECONDS_BEFORE_BAR,
-            leave=False,
-        )
-        try:
-            for n_measured in self._measure(missing):
-                self._measured_any = True
-                bar.update(n_measured)
-                if time.monotonic() - self._saved > SECONDS_BETWEEN_SAVES:
-                    self._keep()
-        except BaseException:
-            if self._measured_any:
-                self._keep()
-            raise
-        finally:
-            bar.close()
-
-    def store(self) -> None:
-        """Writes the finished timeline, unless the one on disk is it."""
-        if self.cache is not None and (
-            self._measured_any or not self.kept.whole >= set(self.found)
-        ):
-            self.cache.write(list(self.found), self._all_parts())
-
-    def _measure(self, missing: dict[str, list[int]]) -> Iterator[int]:
-        """Measures of weights first, many checkpoints at a time; yields how many it took."""
-        together: dict[tuple[int, ...], list[WeightsMeasure]] = {}
-        one_by_one = {}
-        for key, steps in missing.items():
-            measure = self.found[key].measure
-            if isinstance(measure, WeightsMeasure):
-                together.setdefault(tuple(steps), []).append(measure)
-            else:
-                one_by_one[key] = steps
-        for steps, measures in together.items():
-            for start in range(0, len(steps), CHUNK):
-                yield from self._measure_weights(measures, steps[start : start + CHUNK])
-        yield from self._measure_activations(one_by_one)
-
-    def _measure_weights(
-        self, measures: Sequence[WeightsMeasure], steps: Sequence[int]
-    ) -> Iterator[int]:
-        weights = self.trajectory.stacked(steps)
-        hashes = {step: self.trajectory.hash(step) for step in steps}
-        for measure in measures:
-            try:
-                results = measure.of_weights(weights, self.task)
-            except Exception:
-                for step in steps:  # once more, one at a time, to name the step that fails
-                    with located(measure.name, step):
-                        measure.of_weights(self.trajectory.stacked([step]), self.task)
-                raise
-            joined = along_steps([results], steps, constant=measure.constant, dim="checkpoint")
-            self.found[measure.key].add(steps, hashes, joined)
-            yield len(steps)
-
-    def _measure_activations(self, missing: dict[str, list[int]]) -> Iterator[int]:
-        lacking = {key: set(steps) for key, steps in missing.items()}
-        steps = sorted(set().union(*lacking.values()))
-        if not steps:
-            return
-        model = build(self.trajectory.spec)
-        for step in steps:
-            load_weights(model, self.trajectory.weights(step))
-            observation = Observation(model, self.task, step)
-            digest = self.trajectory.hash(step)
-            for key, wanted in lacking.items():
-                if step in wanted:
-                    measure = self.found[key].measure
-                    with located(measure.name, step):
-                        result = measure.measure(observation)
-                    self.found[key].add_one(step, digest, result)
-                    yield 1
-
-    def _all_parts(self) -> dict[str, xr.Dataset]:
-        """What was found, and what was known of other measures."""
-        measured = {key: item.dataset() for key, item in self.found.items() if item.steps}
-        return {**measured, **{key: v for key, v in self.kept.parts.items() if key not in measured}}
-
-    def _keep(self) -> None:
-        if self.cache is not None:
-            self.cache.write_partial(self._all_parts())
-        self._saved = time.monotonic()
 
 
 def _checked(measures: Sequence[Measure]) -> tuple[Measure, ...]:

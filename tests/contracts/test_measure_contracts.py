@@ -48,6 +48,31 @@ DIMS = {
     "ov_logit": ("layer", "head", "integer", "class"),
     "ov_class_fraction": ("layer", "head", "feature"),
     "ov_class_fraction_chance": ("feature",),
+    **{
+        f"{kind}_{outcome}{interval}": ("component", *ways, "split", *bound)
+        for kind, ways in (
+            ("ablation", ("ablation",)),
+            ("qk_ablation", ("qk_ablation",)),
+            ("ov_ablation", ()),
+        )
+        for outcome in ("accuracy_drop", "loss_increase", "logit_difference_drop")
+        for interval, bound in (("", ()), ("_interval", ("bound",)))
+    },
+    **{f"{kind}_n": ("split",) for kind in ("ablation", "qk_ablation", "ov_ablation")},
+    **{
+        f"{name}{suffix}": (*dims, *bound)
+        for fraction in ("rule_transfer", "shortcut_transfer", "disruption")
+        for name, dims in (
+            (fraction, ("component", "direction")),
+            (f"residual_{fraction}", ("site", "position", "direction")),
+        )
+        for suffix, bound in (("", ()), ("_interval", ("bound",)), ("_n", ()))
+    },
+    **{
+        f"{pairing}_recovered{suffix}": ("component", "direction", *bound)
+        for pairing in ("rule", "shortcut")
+        for suffix, bound in (("", ()), ("_interval", ("bound",)), ("_n", ()), ("_left_out", ()))
+    },
     "gradient_norm": ("part", "group"),
     "gradient_cosine": ("part",),
     "gradient_amplification": ("part",),
@@ -218,10 +243,16 @@ def test_the_model_is_left_as_it_was_after_an_error(measure, monkeypatch):
         raise RuntimeError("on purpose")
 
     if measure.reads == "activations":
+        plain = measure(model, TASK)
         model.blocks[1].mlp.hook_post.add_hook(raises)
         before = state_of(model)
-        with pytest.raises(RuntimeError, match="on purpose"):
-            measure(model, TASK)
+        try:
+            found = measure(model, TASK)
+        except RuntimeError as error:
+            assert str(error) == "on purpose"  # noqa: PT017
+        else:  # it runs without hooks: then altogether
+            assert "do not act" in type(measure).__doc__
+            xr.testing.assert_identical(found, plain)
         assert_untouched(before, model)
 
 

@@ -90,3 +90,31 @@ def test_sizes_that_do_not_fit_are_an_error() -> None:
     second = part("b", b=(("step", "x"), np.ones((2, 4))))
     with pytest.raises(MeasureError, match="do not fit into one timeline"):
         put_together([first, second])
+
+
+def test_steps_that_were_left_out_are_padded_and_dropped_again() -> None:
+    every = part("a", a=("step", np.array([1.0, 2.0], "f4"))).assign_coords(
+        checkpoint_hash=("step", ["x", "y"])
+    )
+    thin = part("b", b=("step", np.array([7, 9])), c=((), 3)).assign_coords(
+        step=[1, 2], checkpoint_hash=("step", ["y", "z"])
+    )
+    data = put_together([every, thin])
+    assert data["step"].to_numpy().tolist() == [0, 1, 2]
+    assert data["checkpoint_hash"].to_numpy().tolist() == ["x", "y", "z"]
+    np.testing.assert_array_equal(data["b"], [np.nan, 7, 9])
+    assert json.loads(data["b"].attrs["covers"]) == {"step": [1, 2]}
+    assert measured_part(data["b"]).dtype == np.int64
+    assert measured_part(data["a"])["step"].to_numpy().tolist() == [0, 1]
+    apart = take_apart(data)
+    xr.testing.assert_identical(apart["a"], every)
+    xr.testing.assert_identical(apart["b"], thin)
+
+
+def test_two_measures_of_other_weights_at_one_step_do_not_fit() -> None:
+    first = part("a", a=("step", [1.0, 2.0])).assign_coords(checkpoint_hash=("step", ["x", "y"]))
+    second = part("b", b=("step", [1.0, 2.0])).assign_coords(
+        step=[1, 2], checkpoint_hash=("step", ["other", "z"])
+    )
+    with pytest.raises(MeasureError, match="do not fit into one timeline"):
+        put_together([first, second])

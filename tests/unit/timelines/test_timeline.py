@@ -17,12 +17,13 @@ from interp_shortcuts.timelines.timeline import Timeline
 
 @pytest.fixture
 def timeline() -> Timeline:
-    return Timeline(synthetic_dataset("generalised", n_steps=12))
+    return Timeline(synthetic_dataset("generalised", n_steps=12, causal=False))
 
 
-@pytest.mark.parametrize("outcome", ["transient", "memorised"])
-def test_a_file_gives_back_the_same(outcome: str, tmp_path: Path) -> None:
-    timeline = Timeline(synthetic_dataset(outcome, n_steps=12, n_classes=3))
+@pytest.mark.parametrize(("outcome", "causal"), [("transient", True), ("memorised", False)])
+def test_a_file_gives_back_the_same(outcome: str, causal: bool, tmp_path: Path) -> None:
+    data = synthetic_dataset(outcome, n_steps=12, n_classes=3, causal=causal, causal_every=3)
+    timeline = Timeline(data)
     file = timeline.save(tmp_path / "some.nc")
     again = Timeline.load(file)
     xr.testing.assert_identical(timeline.data, again.data)
@@ -47,7 +48,8 @@ def test_saving_twice_gives_the_same_timeline_and_no_leftover(
 
 
 def test_texts_that_are_not_ascii_survive(tmp_path: Path) -> None:
-    data = synthetic_dataset(n_steps=3).assign_attrs(task_name="größte <b>", empty="")
+    data = synthetic_dataset(n_steps=3, causal=False)
+    data = data.assign_attrs(task_name="größte <b>", empty="")
     data = data.assign_coords(feature=np.array(["größe", "π"], dtype=object))
     again = Timeline.load(Timeline(data).save(tmp_path / "t.nc")).data
     assert again["feature"].to_numpy().tolist() == ["größe", "π"]
@@ -56,7 +58,7 @@ def test_texts_that_are_not_ascii_survive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("attr", [True, None, [1, 2]])
 def test_attributes_that_netcdf_cannot_hold_are_refused(attr: object) -> None:
-    data = synthetic_dataset(n_steps=3)
+    data = synthetic_dataset(n_steps=3, causal=False)
     data["loss"].attrs["odd"] = attr
     with pytest.raises(StorageError, match=r"attribute `odd` of `loss` must be a text or a number"):
         Timeline(data)
@@ -138,6 +140,21 @@ def test_the_table_is_tidy(timeline: Timeline) -> None:
     )
     assert not any(table["measure"].str.endswith("_interval"))
     assert table[table["measure"] == "example_tokens"]["step"].isna().all()
+
+
+def test_the_table_has_the_dims_of_causal_measures() -> None:
+    table = Timeline(synthetic_dataset(n_steps=12, causal_every=5)).to_dataframe()
+    rule = table[(table["measure"] == "rule_transfer") & (table["component"] == "all heads")]
+    assert rule["step"].unique().tolist() == [0, 50, 100, 110]  # steps left out are no rows
+    assert rule["direction"].unique().tolist() == [
+        "validation<-adversarial",
+        "adversarial<-validation",
+    ]
+    assert (rule["ablation"] == "").all()
+    assert rule["low"].notna().all()
+    drop = table[table["measure"] == "qk_ablation_accuracy_drop"]
+    assert set(drop["qk_ablation"]) == {"uniform", "mean"}
+    assert not drop["component"].str.contains("mlp").any()
 
 
 def test_a_timeline_shows_itself(timeline: Timeline) -> None:

@@ -2,91 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import torch
 import xarray as xr
-from tiny_run import alter_checkpoint, copied, drop_last_checkpoints, trained
+from counting_measures import CALLS, INTERRUPT_AT, Answers, Sums, files, track, values_of
+from tiny_run import alter_checkpoint, copied, drop_last_checkpoints
 
 from interp_shortcuts.errors import MeasureError, StorageError
-from interp_shortcuts.measures.base import Measure, Observation, WeightsMeasure
+from interp_shortcuts.measures.base import Observation, WeightsMeasure
 from interp_shortcuts.models.build import build
 from interp_shortcuts.models.weights import Weights
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.base import Task
-from interp_shortcuts.timelines import tracker as tracker_module
+from interp_shortcuts.timelines import tracking as tracking_module
 from interp_shortcuts.timelines.cache import PARTIAL_NAME
 from interp_shortcuts.timelines.timeline import FILE_NAME, Timeline
 from interp_shortcuts.timelines.tracker import CircuitTracker
-
-CALLS: Counter[tuple[str, int]] = Counter()
-INTERRUPT_AT: dict[str, int] = {}
-
-
-def values_of(weights: Weights) -> np.ndarray:
-    return weights.embed.sum(dim=(1, 2)).numpy().astype(np.float32)
-
-
-@dataclass(frozen=True)
-class Sums(WeightsMeasure):
-    """A measure of weights that counts how often it is asked."""
-
-    name: ClassVar[str] = "sums"
-    scale: float = 1.0
-
-    def of_weights(self, weights: Weights, task: Task) -> xr.Dataset:
-        values = values_of(weights) * np.float32(self.scale)
-        CALLS["sums", len(values)] += 1
-        return xr.Dataset({"sums": ("checkpoint", values)})
-
-
-@dataclass(frozen=True)
-class Answers(Measure):
-    """A measure of activations that counts which steps it is asked about."""
-
-    name: ClassVar[str] = "answers"
-    reads: ClassVar[Literal["weights", "activations"]] = "activations"
-    constant: ClassVar[frozenset[str]] = frozenset({"answers_n"})
-    split: str = "validation"
-    variable: str = "answers"
-
-    def measure(self, observation: Observation) -> xr.Dataset:
-        assert observation.step is not None
-        if INTERRUPT_AT.get(self.variable) == observation.step:
-            raise KeyboardInterrupt
-        CALLS[self.variable, observation.step] += 1
-        value = observation.logits(self.split).mean().numpy()
-        n = observation.task.split(self.split).n
-        return xr.Dataset({self.variable: ((), value), f"{self.variable}_n": ((), n)})
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = trained(tmp_path_factory.mktemp("run") / "tiny").path
-    assert Trajectory.open(path).steps == (0, 2, 4, 6, 8)
-    return path
-
-
-@pytest.fixture
-def folder(run: Path, tmp_path: Path) -> Iterator[Path]:
-    CALLS.clear()
-    INTERRUPT_AT.clear()
-    yield copied(run, tmp_path / "run")
-    INTERRUPT_AT.clear()
-
-
-def track(folder: Path, *measures: Measure, **options: bool) -> Timeline:
-    return CircuitTracker(Trajectory.open(folder), measures=measures, **options).track()
-
-
-def files(folder: Path) -> set[str]:
-    return {path.name for path in folder.glob("timeline*")}
 
 
 def test_everything_is_measured_once_and_stored(folder: Path) -> None:
@@ -214,7 +150,7 @@ def test_a_killed_tracking_goes_on_where_it_was(folder: Path, step: int) -> None
 
 def test_progress_is_saved_while_tracking(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that dies without a word, as after kill -9, has saved what is due."""
-    monkeypatch.setattr(tracker_module, "SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(tracking_module, "SECONDS_BETWEEN_SAVES", 0.0)
     saved = []
 
     @dataclass(frozen=True)
@@ -371,9 +307,8 @@ def test_the_two_ways_of_use_are_told_apart(folder: Path) -> None:
     with pytest.raises(MeasureError, match=r"There is no timeline yet; call `track\(\)`"):
         _ = tracking.timeline
     assert tracking.track() is tracking.timeline
-    assert repr(watching) == (
-        "CircuitTracker(task max_parity; measures: behaviour, qk_spearman, attention, "
-        "ov_spearman, ov_class_fraction)"
+    assert repr(CircuitTracker(trajectory.task, measures=[Sums(), Answers()])) == (
+        "CircuitTracker(task max_parity; measures: sums, answers)"
     )
 
 
