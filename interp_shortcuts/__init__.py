@@ -12,6 +12,11 @@ from interp_shortcuts.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from interp_shortcuts import presets as presets
+    from interp_shortcuts.interventions import Ablate as Ablate
+    from interp_shortcuts.interventions import AblateOV as AblateOV
+    from interp_shortcuts.interventions import AblateQK as AblateQK
+    from interp_shortcuts.interventions import Patch as Patch
+    from interp_shortcuts.interventions import applied as applied
     from interp_shortcuts.measures import Ablation as Ablation
     from interp_shortcuts.measures import Attention as Attention
     from interp_shortcuts.measures import Behaviour as Behaviour
@@ -46,6 +51,9 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
+        "Ablate": ".interventions",
+        "AblateOV": ".interventions",
+        "AblateQK": ".interventions",
         "Ablation": ".measures",
         "Architecture": ".models",
         "Attention": ".measures",
@@ -61,6 +69,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "OVAblation": ".measures",
         "OVClassFraction": ".measures",
         "OVSpearman": ".measures",
+        "Patch": ".interventions",
         "PhaseRules": ".timelines",
         "Phases": ".timelines",
         "QKAblation": ".measures",
@@ -72,6 +81,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "Split": ".tasks",
         "Timeline": ".timelines",
         "Trajectory": ".runs",
+        "applied": ".interventions",
         "build": ".models.build",
         "presets": ".presets:",
         "train": ".training",

@@ -51,8 +51,8 @@ def list_presets(command: PresetsCommand) -> int:  # noqa: ARG001
     width = max(len(preset.command) for preset in PRESETS.values())
     for preset in PRESETS.values():
         print(f"{preset.command:<{width}}  {preset.description}; {preset.cost}")
-    note("\nThe cost is that of training one seed on 2 CPU cores. Change any field by a flag:")
-    note("interp-shortcuts train PRESET --help")
+    note("\nThe cost is that of training one seed with one thread; 2 CPU cores train two at once.")
+    note("Any field can be changed by a flag: interp-shortcuts train PRESET --help")
     return 0
 
 
@@ -88,7 +88,7 @@ def run_track(command: TrackCommand) -> int:
     problems = 0
     try:
         for path in run_folders(command.paths, on_skip=_note_skipped):
-            run = track_run(path)
+            run = track_run(path, threads=command.threads)
             if run.phases is not None:
                 print(f"{path}: {run.phases.sentence}")
             problems += _print_problem(run, debug=command.debug)
@@ -107,7 +107,7 @@ def run_report(command: ReportCommand) -> int:
     runs, problems = [], 0
     try:
         for path in paths:
-            run = track_run(path)
+            run = track_run(path, threads=command.threads)
             runs.append(run)
             if run.timeline is not None:
                 print(write_page(run, index=index))
@@ -130,7 +130,7 @@ def run_demo(command: DemoCommand) -> int:
     try:
         train(config, out=command.out, resume=True, threads=command.threads)
         note("Tracking every measure at every checkpoint ...")
-        run = track_run(command.out)
+        run = track_run(command.out, threads=command.threads)
         failed = _print_problem(run, debug=command.debug)
         if run.phases is not None:
             note(run.phases.sentence)

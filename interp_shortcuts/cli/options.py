@@ -37,12 +37,18 @@ class PresetsCommand(Command):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PresetCommand(Command):
+class ComputingCommand(Command):
+    """A command that trains or measures."""
+
+    threads: int | None = None
+    """Torch's thread count, on which rounding depends; none: torch's own choice."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PresetCommand(ComputingCommand):
     """A command that trains a preset; the fields of the run are added by `_with_run_fields`."""
 
     preset: tyro.conf.Suppress[str] = ""
-    threads: int | None = None
-    """Torch's thread count, which is part of what a seed means; none: torch's own choice."""
 
     def overrides(self) -> dict[str, Any]:
         """The run's fields that differ from the preset's, by flat name."""
@@ -65,6 +71,8 @@ class DemoCommand(PresetCommand):
 
     out: Path = Path("runs/demo")
     """The run folder. A demo that is already there is gone on with, or shown again."""
+    threads: int | None = 1
+    """Torch's thread count; with one, the demo gives the same bits on every number of cores."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +88,7 @@ class TrainCommand(PresetCommand):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FoldersCommand(Command):
+class FoldersCommand(ComputingCommand):
     """A command that reads run folders."""
 
     paths: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATH ...")]
@@ -146,7 +154,7 @@ def _commands() -> Any:
             "The last line is the report's path.",
             default=_of_preset(demo, PRESETS["max_parity_demo"]),
         ),
-        named(PresetsCommand, "presets", "List the presets and what each costs on 2 CPU cores."),
+        named(PresetsCommand, "presets", "List the presets and what each costs."),
         named(train_any, "train", "Train seeds of a preset, any field of it changed by a flag."),
         named(TrackCommand, "track", "Take every measure at every checkpoint of the runs."),
         named(

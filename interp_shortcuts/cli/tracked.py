@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,13 @@ class TrackedRun:
         return self.path / "report.html"
 
 
-def track_run(path: Path) -> TrackedRun:
-    """Takes every measure at every checkpoint; what was measured before is not measured again."""
+def track_run(path: Path, *, threads: int | None = None) -> TrackedRun:
+    """Takes every measure at every checkpoint; what was measured before is not measured again.
+
+    Args:
+        path: The run folder.
+        threads: Torch's thread count for the duration; None leaves it as it is.
+    """
     config, unfinished = None, ""
     try:
         run = Run.open(path)
@@ -55,7 +61,8 @@ def track_run(path: Path) -> TrackedRun:
 
         from interp_shortcuts.timelines.tracker import CircuitTracker
 
-        timeline = CircuitTracker(run.trajectory()).track()
+        with _torch_threads(threads):
+            timeline = CircuitTracker(run.trajectory()).track()
         return TrackedRun(path, config, timeline, timeline.phases(), unfinished)
     except Exception as error:  # kept with the run; the others go on
         return TrackedRun(path, config, unfinished=unfinished, error=error)
@@ -123,10 +130,23 @@ def outcome_table(runs: Sequence[TrackedRun]) -> pd.DataFrame:
 
 def as_markdown(table: pd.DataFrame) -> str:
     """The table in Markdown; what is missing is an empty cell, and no problems are no column."""
-    shown = table if any(table["problem"]) else table.drop(columns="problem")
+    empty = "problem" in table and not any(table["problem"])
+    shown = table.drop(columns="problem") if empty else table
     cells = [["" if pd.isna(value) else str(value) for value in row] for row in shown.to_numpy()]
     rows = [list(map(str, shown.columns)), ["---"] * shown.shape[1], *cells]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+@contextmanager
+def _torch_threads(threads: int | None) -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if threads is None else threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _unfinished(run: Run) -> str:

@@ -67,9 +67,9 @@ class AblationMeasure(Measure):
     components: ComponentNames = None
     splits: Sequence[str] = ("validation", "adversarial")
     reference: str = "train"
-    examples: int | None = 256
+    examples: int | None = 192
     reference_examples: int | None = 512
-    chunk: int = 128
+    chunk: int = 96
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -175,9 +175,21 @@ class _Drawing(StepDrawing):
             tickvals=list(range(len(names))),
             ticktext=names,
         )
-        frame = {"xref": "paper", "x0": 0, "x1": 1, "yref": f"y{number} domain", "y0": 0, "y1": 1}
-        fill = {"type": "rect", "fillcolor": UNDEFINED, "line": {"width": 0}, "layer": "below"}
-        self.shapes.append({**fill, **frame})
+        self.layout[f"xaxis{number}"]["showgrid"] = False
+        self.shapes.append(
+            {
+                "type": "rect",
+                "xref": f"x{number}",
+                "x0": drawn.steps[0],
+                "x1": drawn.steps[-1],
+                "yref": f"y{number} domain",
+                "y0": 0,
+                "y1": 1,
+                "fillcolor": UNDEFINED,
+                "line": {"width": 0},
+                "layer": "below",
+            }
+        )
         for line in shades(self.events, [], xref=f"x{number}", yref=f"y{number} domain"):
             pen = {"width": 1.2, "color": INK, "dash": "dot"}
             self.shapes.append({**line, "layer": "above", "line": pen})

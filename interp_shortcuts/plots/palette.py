@@ -88,16 +88,16 @@ def component_style(index: int) -> Style:
 
 
 _WHOLE_SETS = {
-    "all heads": Style("#111111", "dash", "circle-open"),
-    "all mlps": Style("#6B7280", "dash", "square-open"),
+    "all heads": Style("#111111", "solid", "circle-open"),
+    "all mlps": Style("#6B7280", "solid", "square-open"),
 }
 
 
 def component_styles(names: Iterable[str]) -> dict[str, Style]:
     """The style of each component of a timeline: heads first, so that they keep their colours.
 
-    MLPs follow the heads, other sets the MLPs; sets are dashed, and those of the whole model grey
-    and black.
+    MLPs follow the heads, other sets the MLPs. Sets have open markers; those of the whole model are
+    black and grey.
 
     Args:
         names: All components of the timeline, e.g. `"L0.H1"`, `"L1.mlp"`, `"all heads"`.
@@ -107,8 +107,8 @@ def component_styles(names: Iterable[str]) -> dict[str, Style]:
     styles = {}
     for index, name in enumerate(counted):
         style = component_style(index)
-        dashed = _kind(name) == _SET
-        styles[name] = Style(style.colour, "dash", f"{style.symbol}-open") if dashed else style
+        many = _kind(name) == _SET
+        styles[name] = Style(style.colour, style.dash, f"{style.symbol}-open") if many else style
     return styles | {name: _WHOLE_SETS[name] for name in order if name in _WHOLE_SETS}
 
 

@@ -160,17 +160,22 @@ def by_component(
         where = {"component": component, **selection}
         found = curve(data, name, where)
         number = counts(data, n, where, found["steps"])
-        group, look = plain(component), {"hidden": component not in first}
-        lines.append(Line(group, group, styles[component], **found, **number, **look))
+        group, style, hidden = plain(component), styles[component], component not in first
+        lines.append(Line(group, group, style, **found, **number, hidden=hidden))
         if beside and beside in data and component in measured(data[beside], "component"):
             found = curve(data, beside, where)
-            bare = {"steps": found["steps"], "values": found["values"]}
-            number = counts(data, f"{beside}_n", where, found["steps"])
-            words = beside.replace("_", " ")
-            look |= {"quantity": words, "faint": True}
-            lines.append(
-                Line(group, f"{group}, {words}", styles[component], **bare, **number, **look)
+            line = Line(
+                group,
+                f"{group}, {beside.replace('_', ' ')}",
+                style,
+                steps=found["steps"],
+                values=found["values"],
+                quantity=beside.replace("_", " "),
+                faint=True,
+                hidden=hidden,
+                **counts(data, f"{beside}_n", where, found["steps"]),
             )
+            lines.append(line)
     return finish(panel, lines, reason_undefined(data, name), references)
 
 

@@ -22,7 +22,7 @@ from interp_shortcuts.timelines.phases import Phases
 from interp_shortcuts.timelines.timeline import Timeline
 
 _MARGIN = {"l": 92, "r": 12, "t": 8, "b": 8, "pad": 0}
-_TITLE, _LABEL, _ROW, _TICKS, _BETWEEN = 42.0, 20.0, 26.0, 40.0, 0.05
+_TITLE, _MOMENT, _LABEL, _ROW, _TICKS, _BETWEEN = 46.0, 22.0, 20.0, 26.0, 44.0, 0.05
 _PARTS = (
     ("residual_rule_transfer", "rule transfer", RULE_SCALE),
     ("residual_shortcut_transfer", "shortcut transfer", SHORTCUT_SCALE),
@@ -68,28 +68,26 @@ def residual_map_figure(timeline: Timeline, *, phases: Phases | None = None) -> 
     sites = [plain(site) for site in array["site"].values]
     places = [str(place) for place in array["position"].values[:-1]] + ["="]
     moments = _moments([int(step) for step in array["step"].values], phases)
-    block = _LABEL + _ROW * len(sites) + _TICKS
+    block = _MOMENT + _LABEL + _ROW * len(sites) + _TICKS
     height = _TITLE + block * len(moments)
     layout: dict[str, Any] = {}
     words = "Residual stream, one site and position patched"
     reading = "darker: the prediction follows the patch; across: position"
-    annotations = [heading(title(words, reading), 1, size=13, colour=INK, shift=4.0 - _MARGIN["l"])]
+    annotations = [
+        heading(title(words, reading), 1.0, size=13, colour=INK, shift=4.0 - _MARGIN["l"])
+    ]
     traces, number = [], 0
     width = (1 - _BETWEEN) / 2
     for row, (moment, step) in enumerate(moments):
-        top = _TITLE + block * row
+        begin = _TITLE + block * row
+        text, shift = f"<b>{moment}</b>, step {step:,}", 4.0 - _MARGIN["l"]
+        annotations.append(heading(text, 1 - begin / height, size=12, colour=INK, shift=shift))
+        top = begin + _MOMENT
         for column, (name, what, scale) in enumerate(_PARTS):
             number += 1
             suffix = "" if number == 1 else str(number)
             left = column * (width + _BETWEEN)
-            label = f"<b>{what}</b>"
-            annotations.append(heading(label, 1 - top / height, size=12, colour=INK, x=left))
-            if column == 0:
-                text = f"<b>{moment}</b><br>step {step:,}"
-                shift = 4.0 - _MARGIN["l"]
-                annotations.append(
-                    heading(text, 1 - top / height, size=11, colour=MUTED, shift=shift)
-                )
+            annotations.append(heading(what, 1 - top / height, size=12, colour=MUTED, x=left))
             bottom = top + _LABEL + _ROW * len(sites)
             layout[f"xaxis{suffix}"] = {
                 **_axis(places, f"y{suffix}"),

@@ -135,7 +135,7 @@ class StepDrawing:
         relayout = {f"{axis}.{key}": value for axis in axes for key, value in changes.items()}
         for index, shape in enumerate(self.shapes):
             for end in ("x0", "x1"):
-                if shape[end] == 0 and shape["xref"] != "paper":
+                if shape[end] == 0:
                     relayout[f"shapes[{index}].{end}"] = self.axis.positions([0], scale)[0]
         sides = [t.text_side[scale] if t.text_side else "middle right" for t in self.traces]
         restyle = {
@@ -161,7 +161,7 @@ class StepDrawing:
             "bordercolor": "#CBD2D9",
         }
         placed = [
-            shape if shape["xref"] == "paper" else {**shape, **self._placed(shape)}
+            {**shape, **{e: self.axis.positions([shape[e]], self.scale)[0] for e in ("x0", "x1")}}
             for shape in self.shapes
         ]
         layout = {
@@ -172,6 +172,3 @@ class StepDrawing:
             "updatemenus": [switch] if self.traces else [],
         }
         return go.Figure([trace.drawn(self.axis, self.scale) for trace in self.traces], layout)
-
-    def _placed(self, shape: dict[str, Any]) -> dict[str, Any]:
-        return {end: self.axis.positions([shape[end]], self.scale)[0] for end in ("x0", "x1")}

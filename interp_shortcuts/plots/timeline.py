@@ -198,7 +198,7 @@ class _Drawing(StepDrawing):
                 "x": 1,
                 "xref": f"x{slot.number} domain",
                 "xanchor": "right",
-                "y": float(finite[-1]),
+                "y": float(np.log10(finite[-1]) if slot.panel.log else finite[-1]),
                 "yref": f"y{slot.number}",
                 "yanchor": "bottom",
                 "showarrow": False,

@@ -9,15 +9,24 @@ from __future__ import annotations
 import html
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from interp_shortcuts.plots.panel import Choice
-from interp_shortcuts.plots.panels import select_panels
+from interp_shortcuts.plots.panels import (
+    ABLATION_PANELS,
+    HEAD_PANELS,
+    select_panels,
+    story_panels,
+)
+from interp_shortcuts.plots.residual_map import missing_for_residual_map
+from interp_shortcuts.reports.gradient_facts import gradient_facts
 from interp_shortcuts.reports.reading import OUTCOME_MEANINGS
 from interp_shortcuts.reports.remake import remake
+from interp_shortcuts.timelines.circuit_events import CircuitEvent
 from interp_shortcuts.timelines.layout import measured_part
 from interp_shortcuts.timelines.phases import Phases
 from interp_shortcuts.timelines.timeline import Timeline
@@ -57,7 +66,9 @@ def report_facts(timeline: Timeline, *, phases: Phases | None = None) -> dict[st
         },
         "splits": _last_evaluation(data),
         "phases": phases.to_dict(),
-        "heads": _heads(phases),
+        "heads": _changes(phases.circuit_events),
+        "causal": _changes(phases.causal_events),
+        "gradients": gradient_facts(data, phases),
         "undefined": _undefined(data),
         "left_out": _left_out(data),
         "settings": settings(data),
@@ -138,8 +149,8 @@ def _last_evaluation(data: xr.Dataset) -> list[dict[str, Any]]:
     return rows
 
 
-def _heads(phases: Phases) -> list[dict[str, Any]]:
-    """Per head and measure: phase-1 level, final level, change."""
+def _changes(events: Sequence[CircuitEvent]) -> list[dict[str, Any]]:
+    """Per component and measure: phase-1 level, final level, change."""
     return [
         {
             "component": event.component,
@@ -156,7 +167,7 @@ def _heads(phases: Phases) -> list[dict[str, Any]]:
             "peak_step": event.peak_step,
             "reason": event.reason,
         }
-        for event in phases.circuit_events
+        for event in events
     ]
 
 
@@ -175,14 +186,17 @@ def _undefined(data: xr.Dataset) -> list[dict[str, Any]]:
 
 
 def _left_out(data: xr.Dataset) -> list[dict[str, str]]:
-    """Panels that the timeline cannot draw, and why; no longer escaped for Plotly."""
+    """Panels of the page that cannot be drawn, and why; no longer escaped for Plotly."""
     if not data.sizes["step"]:
         return []
-    return [
+    names = [*story_panels(data), *HEAD_PANELS, *ABLATION_PANELS]
+    found = [
         {"panel": panel.key, "reason": html.unescape(panel.missing)}
-        for panel in select_panels(data, Choice())
+        for panel in select_panels(data, Choice(), names)
         if panel.missing
     ]
+    reason = html.unescape(missing_for_residual_map(data))
+    return [*found, *([{"panel": "residual_map", "reason": reason}] if reason else [])]
 
 
 def _thresholds(phases: Phases) -> list[dict[str, Any]]:

@@ -29,8 +29,8 @@ TIMELINE_READING = (
         "Events and shading",
         "Diamonds date what happened to behaviour. Blue: the shortcut is learned and answers "
         "alone. Yellow: the hand-over, from the onset of phase 2 until the rule is complete. "
-        "Rings on the lines below mark where a head stands half way between its phase-1 and its "
-        "final level.",
+        "Rings on the lines below mark where a component stands half way between its phase-1 and "
+        "its final level.",
     ),
     (
         "Accuracy by split",
@@ -57,6 +57,28 @@ TIMELINE_READING = (
         "reads. The dotted line is the share expected by chance.",
     ),
     (
+        "Attention from '='",
+        "For first-element tasks: how much of a head's attention goes to position 0, as a mean "
+        "over examples.",
+    ),
+    (
+        "Transfers",
+        "A component's activation is taken from another example and put in. Rule transfer: the "
+        "source has another true label and the same shortcut label; the share of predictions that "
+        "move to its true label. Shortcut transfer: the other way round. Dashed: disruption, where "
+        "both labels are the same and nothing should move. All heads together are the most that "
+        "heads can carry. Sets that are greyed out in the legend appear on a click.",
+    ),
+    (
+        "Gradients",
+        "How much larger the gradient of the anti examples is than that of the consistent ones, "
+        "and the cosine between them. The dotted levels are what arithmetic gives wherever "
+        "training stands still; see the section on gradients.",
+    ),
+)
+
+HEAD_READING = (
+    (
         "OV Spearman",
         "What a head writes to the logits directly, as a rank correlation with the class. Ties cap "
         "it below 1; the dotted line is that ceiling. A head at its ceiling has learned all that "
@@ -64,8 +86,57 @@ TIMELINE_READING = (
     ),
     (
         "Attention from '='",
-        "How much of a head's attention goes to the position(s) of the maximum (for first-element "
-        "tasks also to position 0), as a mean over examples.",
+        "How much of a head's attention goes to the position(s) of the maximum, as a mean over "
+        "examples.",
+    ),
+)
+
+CARRIER_READING = (
+    (
+        "Maps",
+        "A row is a head, an MLP or a set of them, a column a step at which it was patched. Green "
+        "is the rule, brown the shortcut, violet disruption. A row that is dark in a transfer and "
+        "as dark in disruption says nothing: patching one of two heads that compute together mixes "
+        "two sequences, and moves predictions whatever the head carries.",
+    ),
+    (
+        "Ablation",
+        "What is lost on the same examples when a component's output is replaced by its mean over "
+        "the training examples. On adversarial examples only the rule answers; below 0, the "
+        "component stood in the rule's way. A component can be needed without carrying anything "
+        "by itself.",
+    ),
+    (
+        "Residual stream",
+        "The same two transfers with the residual stream patched at one position between two "
+        "layers: where the answer lies on its way to '='. Disruption at each place is in "
+        "the data as residual_disruption.",
+    ),
+)
+
+GRADIENT_READING = (
+    (
+        "What arithmetic gives",
+        "Training lowers the mixed loss r L_c + (1 − r) L_a, with r the share of consistent "
+        "examples. At any stationary point of it, weight decay aside, the two parts cancel: "
+        "r g_c = −(1 − r) g_a. So the ratio A = |g_a| / |g_c| is r / (1 − r) and the cosine is −1, "
+        "whatever the network computes. At r = 0.9 a ratio of 9 is no evidence of a mechanism.",
+    ),
+    (
+        "Excess",
+        "The ratio over that floor, A (1 − r) / r: how large the anti part of the mixed gradient "
+        "is against the consistent part. 1 is what arithmetic gives where the two cancel; above 1 "
+        "the anti part is the larger, below 1 the consistent part.",
+    ),
+    (
+        "Cosine",
+        "−1: the groups ask for opposite changes; near 0: for unrelated ones; above 0: one change "
+        "helps both.",
+    ),
+    (
+        "Share of the step",
+        "The projection of each group's weighted gradient on the total. The two sum to 1. Where "
+        "the parts nearly cancel, the shares are large, of opposite sign, and uncertain.",
     ),
 )
 

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import plotly.graph_objects as go
+
+from interp_shortcuts.plots.carrier_map import carrier_map_figure
 from interp_shortcuts.plots.checkpoints import checkpoint_figure
+from interp_shortcuts.plots.panels import ABLATION_PANELS, HEAD_PANELS
+from interp_shortcuts.plots.residual_map import missing_for_residual_map, residual_map_figure
 from interp_shortcuts.plots.timeline import timeline_figure
 from interp_shortcuts.reports.facts import report_facts
 from interp_shortcuts.reports.page import figure_json, plotly_js, render
 from interp_shortcuts.reports.reading import (
+    CARRIER_READING,
     CHECKPOINT_READING,
+    GRADIENT_READING,
+    HEAD_READING,
     SPLIT_MEANINGS,
     TIMELINE_READING,
 )
@@ -50,22 +59,54 @@ def write_report(
         path = path.with_name(f"{path.name}.html")
     phases = timeline.phases() if phases is None else phases
     facts = report_facts(timeline, phases=phases)
+    figures = _figures(timeline, phases, facts)
     html = render(
         "report.html",
         facts=facts,
         index=index,
         plotly_js=plotly_js(),
-        timeline_figure=figure_json(timeline_figure(timeline, phases=phases)),
-        checkpoint_figure=figure_json(checkpoint_figure(timeline)),
+        figures={name: figure_json(figure) for name, figure in figures.items()},
+        heights={name: figure.layout.height for name, figure in figures.items()},
         timeline_reading=TIMELINE_READING,
+        carrier_reading=CARRIER_READING,
+        gradient_reading=GRADIENT_READING,
+        head_reading=HEAD_READING,
         checkpoint_reading=CHECKPOINT_READING,
         split_meanings=SPLIT_MEANINGS,
+        asides=_asides(timeline),
         json_name=path.with_suffix(".json").name,
         markdown_name=path.with_suffix(".md").name,
     )
+    markdown = render("report.md", facts=facts, gradient_reading=GRADIENT_READING)
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(path.with_suffix(".json"), text + "\n")
-    write_text(path.with_suffix(".md"), render("report.md", facts=facts))
+    write_text(path.with_suffix(".md"), markdown)
     write_text(path, html)
     return path
+
+
+def _figures(timeline: Timeline, phases: Phases, facts: dict[str, Any]) -> dict[str, go.Figure]:
+    """The figures of the page by name; those with nothing to show are left out.
+
+    Which panels are left out, and why, is among the facts.
+    """
+    found = {
+        "timeline": timeline_figure(timeline, phases=phases),
+        "checkpoint": checkpoint_figure(timeline),
+    }
+    absent = {row["panel"] for row in facts["left_out"]}
+    for name, panels in (("ablation", ABLATION_PANELS), ("heads", HEAD_PANELS)):
+        if not absent.issuperset(panels):
+            found[name] = timeline_figure(timeline, phases=phases, panels=panels)
+    if not facts["phases"]["carriers_reason"]:
+        found["carriers"] = carrier_map_figure(timeline, phases=phases)
+    if not missing_for_residual_map(timeline.data):
+        found["residual"] = residual_map_figure(timeline, phases=phases)
+    return found
+
+
+def _asides(timeline: Timeline) -> list[str]:
+    """The variables that say how sure another one is: intervals and counts."""
+    ends = ("_interval", "_n", "_undefined", "_left_out")
+    return [str(name) for name in timeline.data.data_vars if str(name).endswith(ends)]

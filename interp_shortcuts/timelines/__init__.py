@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from .circuit_events import CircuitEvent as CircuitEvent
     from .events import Event as Event
     from .handover import HandoverEntry as HandoverEntry
+    from .over_seeds import handover_table as handover_table
+    from .over_seeds import lag_summary as lag_summary
     from .phase_rules import PhaseRules as PhaseRules
     from .phases import OUTCOMES as OUTCOMES
     from .phases import Phases as Phases
@@ -31,5 +33,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "Phases": ".phases",
         "Timeline": ".timeline",
         "find_phases": ".phases",
+        "handover_table": ".over_seeds",
+        "lag_summary": ".over_seeds",
     },
 )

@@ -12,7 +12,8 @@ from interp_shortcuts.timelines.timeline import Timeline
 pytestmark = pytest.mark.browser
 
 TIMELINE, CHECKPOINTS = "#timeline-figure", "#checkpoint-figure"
-PANELS = 6
+CARRIERS = "#carriers-figure"
+PANELS = 8
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def visible_panels(page, group: str) -> list[str]:
 def toggle(page, name: str) -> None:
     item = page.locator(
         f"{TIMELINE} g.traces", has=page.locator(f"text[data-unformatted='{name}']")
-    )
+    ).first
     item.scroll_into_view_if_needed()
     box = item.locator("rect[class$=toggle]").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -154,6 +155,31 @@ def test_a_click_on_the_timeline_moves_the_second_view(page, timeline: Timeline)
     assert label.text_content() == "checkpoint at step 30"
 
 
+def test_the_maps_are_drawn_as_they_come_into_view_and_move_the_second_view(page):
+    page.locator(CARRIERS).scroll_into_view_if_needed()
+    page.wait_for_selector(f"{CARRIERS} .heatmaplayer image", state="attached")
+    assert page.locator(f"{CARRIERS} .heatmaplayer image").count() == 3
+    x, y = page.evaluate(
+        """() => { const plot = document.querySelector('#carriers-figure');
+            window.scrollBy(0, plot.getBoundingClientRect().top);
+            const layout = plot._fullLayout, box = plot.getBoundingClientRect();
+            return [box.left + layout.xaxis2._offset + layout.xaxis2.d2p(60),
+                    box.top + layout.yaxis2._offset + layout.yaxis2.d2p(5)]; }"""
+    )
+    page.mouse.move(x, y)
+    hover = page.locator(f"{CARRIERS} .hoverlayer .hovertext").first
+    hover.wait_for(state="attached")
+    assert "L1.mlp · step 60" in hover.text_content()
+    page.mouse.click(x, y)
+    label = page.locator(f"{CHECKPOINTS} .slider-label").first
+    page.wait_for_function(
+        "label => label.textContent === 'checkpoint at step 60'", arg=label.element_handle()
+    )
+    for figure, mark in (("residual", ".heatmaplayer image"), ("ablation", ".scatterlayer .trace")):
+        page.locator(f"#{figure}-figure").scroll_into_view_if_needed()
+        page.wait_for_selector(f"#{figure}-figure {mark}", state="attached")
+
+
 def test_the_hover_names_step_component_and_value(page):
     page.locator(f"{TIMELINE} .subplot").nth(3).scroll_into_view_if_needed()
     x, y = page.evaluate(
@@ -178,6 +204,9 @@ def test_the_hover_names_step_component_and_value(page):
 def test_nothing_scrolls_sideways_or_is_cut(open_page, report: Path, width: int):
     page = open_page(report, width=width)
     drawn(page)
+    for figure in ("carriers", "ablation", "residual", "heads"):
+        page.locator(f"#{figure}-figure").scroll_into_view_if_needed()
+        page.wait_for_selector(f"#{figure}-figure .main-svg", state="attached")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     cut = page.evaluate(
         """width => [...document.querySelectorAll(

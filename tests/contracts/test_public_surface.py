@@ -10,6 +10,9 @@ import time
 import interp_shortcuts
 
 EXPORTS = [
+    "Ablate",
+    "AblateOV",
+    "AblateQK",
     "Ablation",
     "Architecture",
     "Attention",
@@ -25,6 +28,7 @@ EXPORTS = [
     "OVAblation",
     "OVClassFraction",
     "OVSpearman",
+    "Patch",
     "PhaseRules",
     "Phases",
     "QKAblation",
@@ -36,6 +40,7 @@ EXPORTS = [
     "Split",
     "Timeline",
     "Trajectory",
+    "applied",
     "build",
     "presets",
     "train",

@@ -47,7 +47,7 @@ def random_model(task, *, normalization="LN", **changes):
     model = build(spec)
     generator = torch.Generator().manual_seed(0)
     weights = {
-        name: 0.9 * torch.randn(shape, generator=generator)
+        name: (0.4 if normalization == "none" else 0.9) * torch.randn(shape, generator=generator)
         for name, shape in parameter_shapes(spec).items()
     }
     load_weights(model, weights)

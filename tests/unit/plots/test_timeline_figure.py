@@ -12,8 +12,11 @@ from interp_shortcuts.errors import ConfigError
 from interp_shortcuts.plots.timeline import timeline_figure
 from interp_shortcuts.timelines.timeline import Timeline
 
-PANELS_SHOWN = 6
+PANELS_SHOWN = 8
 HEADS = ["L0.H0", "L0.H1", "L1.H0", "L1.H1"]
+COMPONENTS = ["L0.H0", "L0.H1", "L0.mlp", "L1.H0", "L1.H1", "L1.mlp"]
+SETS = ["L0.heads", "L1.heads", "all heads", "all mlps"]
+WHOLE = "whole model"
 SPLITS = ["train", "consistent", "anti", "validation", "adversarial"]
 
 
@@ -59,7 +62,7 @@ def test_every_axis_shares_the_steps_and_has_a_trace(figure: go.Figure):
 
 def test_lines_hold_exactly_the_measured_values(figure: go.Figure):
     data = make().data
-    by_name = {trace["name"]: trace for trace in lines(figure) if trace.showlegend}
+    by_name = {t["name"]: t for t in lines(figure) if t.showlegend and t.legend != "legend4"}
     expected = data["accuracy"].sel(split="adversarial").values
     np.testing.assert_array_equal(by_name["adversarial"]["y"], expected)
     expected = data["qk_spearman"].sel(layer=0, head=0, feature="magnitude").values
@@ -92,11 +95,13 @@ def test_n_of_the_activation_form_leaves_out_undefined_examples():
     assert np.asarray(dashed[0]["customdata"])[-1, 3] == 1000
 
 
-def test_one_legend_entry_per_component_and_split_in_all_panels(figure: go.Figure):
+def test_each_legend_has_one_entry_per_line_that_acts_in_all_panels(figure: go.Figure):
     shown = [trace["name"] for trace in lines(figure) if trace.showlegend]
-    assert sorted(shown) == sorted(HEADS + SPLITS)
+    assert sorted(shown) == sorted(HEADS + SPLITS + COMPONENTS + SETS)
+    entries = [(trace["legend"], trace["name"]) for trace in lines(figure) if trace.showlegend]
+    assert len(set(entries)) == len(entries)
     groups = {trace["legendgroup"] for trace in lines(figure)}
-    assert groups == set(HEADS + SPLITS)
+    assert groups == {*COMPONENTS, *SETS, *SPLITS, WHOLE}
     panels_of = {g: {t["yaxis"] for t in lines(figure) if t["legendgroup"] == g} for g in groups}
     assert all(len(panels_of[head]) == 4 for head in HEADS)
     assert len(panels_of["adversarial"]) == 2
@@ -104,7 +109,7 @@ def test_one_legend_entry_per_component_and_split_in_all_panels(figure: go.Figur
 
 def test_intervals_follow_the_legend_entry_of_their_line(figure: go.Figure):
     bands = [t for t in figure.to_plotly_json()["data"] if t.get("fill") == "toself"]
-    assert {band["legendgroup"] for band in bands} == set(HEADS + SPLITS)
+    assert {band["legendgroup"] for band in bands} == {*COMPONENTS, *SETS, *SPLITS}
     assert all(not band["showlegend"] for band in bands)
 
 
@@ -128,11 +133,12 @@ def test_events_are_labelled_on_rows_of_their_own(figure: go.Figure):
     assert len({mark["y"][0] for mark in marks}) == len(marks)
 
 
-def test_half_way_rings_lie_on_their_line(figure: go.Figure):
+def test_half_way_rings_lie_on_their_line():
     timeline = make()
     event = next(
         e for e in timeline.phases().circuit_events if e.measure == "ov_spearman" and e.step
     )
+    figure = timeline_figure(timeline, panels=["ov_spearman"])
     rings = [t for t in figure.to_plotly_json()["data"] if "half way" in t.get("name", "")]
     ring = next(r for r in rings if r["x"] == [event.step] and "OV Spearman" in r["hovertemplate"])
     value = timeline.data["ov_spearman"].sel(layer=1, head=1, feature="parity", step=event.step)
@@ -140,18 +146,87 @@ def test_half_way_rings_lie_on_their_line(figure: go.Figure):
     assert ring["legendgroup"] == event.component == "L1.H1"
 
 
-def test_references_show_chance_and_ceiling(figure: go.Figure):
-    texts = notes(figure)
+def test_references_show_chance_ceiling_and_floor(figure: go.Figure):
+    texts = notes(figure) + notes(timeline_figure(make(), panels=["ov_spearman"]))
     assert "chance 0.11" in texts
     assert "ceiling 0.87" in texts
     assert "guessing" in texts
+    assert "floor r/(1−r) = 9" in texts
+    label = next(a for a in figure.layout.annotations if a.text.startswith("floor"))
+    assert label.y == pytest.approx(np.log10(9))  # the axis is logarithmic
+
+
+def test_lines_connect_the_steps_at_which_a_measure_was_taken():
+    timeline = make(causal_every=4)
+    figure = timeline_figure(timeline)
+    taken = [0, 40, 80, 120, 160, 200, 240, 280, 290]
+    line = next(t for t in lines(figure) if t["name"] == "all heads")
+    assert list(line["x"]) == taken
+    assert np.isfinite(np.asarray(line["y"])).all()
+    expected = timeline.array("rule_transfer").sel(
+        component="all heads", direction="validation<-adversarial"
+    )
+    np.testing.assert_array_equal(line["y"], expected)
+    rows = np.asarray(line["customdata"])
+    np.testing.assert_array_equal(rows[:, 0], taken)
+    assert (rows[:, 3] == 256).all()
+    assert next(t for t in lines(figure) if t["name"] == "L0.H0").x[1] == 10
+
+
+def test_disruption_is_faint_and_sets_wait_for_a_click(figure: go.Figure):
+    faint = [t for t in lines(figure) if "disruption" in t["name"]]
+    assert len(faint) == 2 * len(COMPONENTS + SETS)
+    assert all(t.line.dash == "dash" and "disruption %{y" in t.hovertemplate for t in faint)
+    hidden = {t["legendgroup"] for t in lines(figure) if t.visible == "legendonly"}
+    assert hidden == {"L0.heads", "L1.heads", "all mlps"}
+
+
+def test_many_heads_are_shown_jointly_at_first():
+    figure = timeline_figure(make(n_layers=3, n_heads=4), panels=["rule_transfer"])
+    shown = {t["legendgroup"] for t in lines(figure) if t.visible != "legendonly"}
+    layers = range(3)
+    assert shown == {
+        *(f"L{layer}.heads" for layer in layers),
+        *(f"L{layer}.mlp" for layer in layers),
+        "all heads",
+    }
+
+
+def test_rings_mark_the_half_way_steps_of_transfers(figure: go.Figure):
+    event = next(
+        e
+        for e in make().phases().causal_events
+        if e.measure == "rule_transfer" and e.component == "L1.mlp"
+    )
+    rings = [t for t in figure.to_plotly_json()["data"] if "L1.mlp, half way" in t.get("name", "")]
+    assert any(r["x"] == [event.step] and "rule transfer" in r["hovertemplate"] for r in rings)
+
+
+def test_ablation_panels_share_their_range_and_gradients_have_both_groups():
+    names = ["ablation_adversarial", "ablation_validation", "gradient_share"]
+    figure = timeline_figure(make(), panels=names)
+    assert figure.layout.yaxis2.range == figure.layout.yaxis3.range
+    groups = {t["legendgroup"] for t in lines(figure) if t["yaxis"] == "y4"}
+    assert groups == {"consistent", "anti"}
+    for options in ({"ablation": "none"}, {"direction": "none"}, {"part": "none"}):
+        figure = timeline_figure(make(), panels=[*names, "rule_transfer"], **options)
+        assert f"the {next(iter(options))} 'none' was not measured" in notes(figure)
+
+
+def test_fingerprints_alone_leave_the_causal_panels_out_once_per_measure():
+    figure = timeline_figure(make(causal=False))
+    assert len({trace["yaxis"] for trace in lines(figure)}) == 4
+    text = notes(figure)
+    assert text.count("Left out:") == 2
+    assert "the measure `CrossSplitPatching` was not" in text
+    assert "`GradientConflict` was not taken" in text
 
 
 def test_ceilings_that_differ_are_drawn_per_head():
     timeline = make()
     ceiling = timeline.data["ov_spearman_ceiling"].copy(deep=True)
     ceiling[:, 0, 0, :] -= 0.1
-    figure = timeline_figure(changed(timeline, ov_spearman_ceiling=ceiling))
+    figure = timeline_figure(changed(timeline, ov_spearman_ceiling=ceiling), panels=["ov_spearman"])
     dotted = [
         trace
         for trace in figure.to_plotly_json()["data"]
@@ -195,14 +270,14 @@ def test_without_any_variable_only_notes_remain():
     data = make().data
     figure = timeline_figure(Timeline(data.drop_vars(list(data.data_vars))))
     assert not lines(figure)
-    assert notes(figure).count("Left out:") == PANELS_SHOWN
+    assert notes(figure).count("Left out:") == PANELS_SHOWN - 2  # one for each absent measure
 
 
 def test_an_undefined_head_is_named_with_the_reason():
     timeline = make()
     values = timeline.data["ov_spearman"].copy(deep=True)
     values[:, 1, 0, :] = np.nan
-    figure = timeline_figure(changed(timeline, ov_spearman=values))
+    figure = timeline_figure(changed(timeline, ov_spearman=values), panels=["ov_spearman"])
     panel = [t for t in lines(figure) if "OV Spearman" in t["hovertemplate"]]
     assert [trace["legendgroup"] for trace in panel] == ["L0.H0", "L0.H1", "L1.H1"]
     note = notes(figure)
@@ -212,7 +287,8 @@ def test_an_undefined_head_is_named_with_the_reason():
 
 def test_a_panel_undefined_everywhere_is_left_out():
     timeline = make()
-    figure = timeline_figure(changed(timeline, ov_spearman=timeline.data["ov_spearman"] * np.nan))
+    undefined = timeline.data["ov_spearman"] * np.nan
+    figure = timeline_figure(changed(timeline, ov_spearman=undefined), panels=["ov_spearman"])
     assert not [t for t in lines(figure) if "OV Spearman" in t["hovertemplate"]]
     assert "Left out: OV Spearman" in notes(figure)
 

@@ -16,6 +16,7 @@ from synthetic_timeline import OUTCOMES, synthetic_dataset
 from interp_shortcuts.errors import ConfigError
 from interp_shortcuts.reports.facts import report_facts
 from interp_shortcuts.reports.page import cell, script_json, shown, signed
+from interp_shortcuts.reports.reading import GRADIENT_READING
 from interp_shortcuts.reports.report import write_report
 from interp_shortcuts.timelines.phase_rules import PhaseRules
 from interp_shortcuts.timelines.timeline import Timeline
@@ -73,8 +74,19 @@ def test_the_verdict_is_the_first_heading(page: Page):
 
 
 def test_every_part_is_there(page: Page):
-    ids = ["events", "timeline", "checkpoints", "heads", "splits", "undefined", "setup"]
-    for name in [*ids, "definitions", "remake", "timeline-figure", "checkpoint-figure"]:
+    ids = [
+        "events",
+        "timeline",
+        "carriers",
+        "gradients",
+        "checkpoints",
+        "heads",
+        "splits",
+        "undefined",
+        "setup",
+    ]
+    figures = ["timeline", "checkpoint", "carriers", "ablation", "residual", "heads"]
+    for name in [*ids, "definitions", "remake", *(f"{name}-figure" for name in figures)]:
         assert page.ids.count(name) == 1
     text = " ".join(page.text.split())
     for words in (
@@ -130,6 +142,12 @@ def test_json_and_markdown_have_the_facts_of_the_page(written: Path, page: Page)
     shared += [row["description"] for row in facts["thresholds"]]
     shared += [shown(row["final_level"]) for row in facts["heads"]]
     shared += [row["variable"] for row in facts["definitions"]]
+    shared += [shown(row["final_level"]) for row in facts["causal"]]
+    for row in facts["phases"]["carriers"]:
+        shared += [row["before"], row["after"], shown(row["rule_transfer_after"])]
+    for row in facts["gradients"]["rows"]:
+        shared += [shown(row["amplification"]), shown(row["excess"]), shown(row["cosine"])]
+    shared += [text for _, text in GRADIENT_READING]
     shared += list(facts["settings"])
     for fact in shared:
         assert fact in page.text
@@ -188,9 +206,10 @@ def test_what_users_typed_is_escaped(tmp_path: Path):
 
 def test_figures_survive_the_escaping(written: Path):
     text = written.read_text(encoding="utf-8")
-    found = re.findall(r'<script type="application/json" id="[a-z-]+">(.*?)</script>', text, re.S)
-    assert len(found) == 2
-    timeline, checkpoints = (json.loads(figure) for figure in found)
+    pattern = r'<script type="application/json" id="([a-z]+)-json" [^>]*>(.*?)</script>'
+    found = {name: json.loads(figure) for name, figure in re.findall(pattern, text, re.S)}
+    assert len(found) == 6
+    timeline, checkpoints = found["timeline"], found["checkpoint"]
     assert any("<b>" in a["text"] for a in timeline["layout"]["annotations"])
     assert len(checkpoints["frames"]) == 24
     assert script_json('{"a": "</script>"}') == '{"a": "\\u003c/script\\u003e"}'
@@ -220,6 +239,55 @@ def test_what_is_missing_or_undefined_is_said(tmp_path: Path):
     text = Page(path.read_text(encoding="utf-8")).text
     assert "the variable `ov_class_fraction` is not in this timeline" in text
     assert "the scores or the feature are constant" in text
+
+
+def test_verdicts_and_gradients_are_those_of_the_timeline():
+    timeline = make(causal_every=4)
+    facts = report_facts(timeline)
+    verdicts = {row["component"]: row for row in facts["phases"]["carriers"]}
+    assert verdicts["L1.mlp"]["after"] == "rule carrier"
+    assert verdicts["L0.H1"]["after"] == "neither"
+    kinds = {entry["kind"] for entry in facts["phases"]["handover"]}
+    assert "causal take-over" in kinds
+    gradients = facts["gradients"]
+    assert gradients["floor"] == pytest.approx(9)
+    taken = {int(step) for step in timeline.array("gradient_cosine")["step"]}
+    for row in gradients["rows"]:
+        assert row["measured_at"] in taken
+        assert abs(row["measured_at"] - row["step"]) <= 20
+        here = timeline.data.sel(part="model", step=row["measured_at"])
+        for name in ("amplification", "excess", "cosine"):
+            assert row[name] == pytest.approx(float(here[f"gradient_{name}"]))
+        assert row["share"]["anti"] == pytest.approx(
+            float(here["gradient_share"].sel(group="anti"))
+        )
+    assert [row["moment"] for row in gradients["rows"]][-1] == "last evaluation"
+
+
+def test_fingerprints_alone_leave_sections_out_with_the_reason(tmp_path: Path):
+    timeline = make(causal=False)
+    path = write_report(timeline, tmp_path / "r.html")
+    facts = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    reasons = [
+        facts["phases"]["carriers_reason"],
+        facts["gradients"]["missing"],
+        *(row["reason"] for row in facts["left_out"]),
+    ]
+    assert {row["panel"] for row in facts["left_out"]} == {
+        "rule_transfer",
+        "shortcut_transfer",
+        "gradient_amplification",
+        "gradient_cosine",
+        "ablation_adversarial",
+        "ablation_validation",
+        "residual_map",
+    }
+    page, markdown = Page(path.read_text(encoding="utf-8")), path.with_suffix(".md").read_text()
+    assert "carriers-figure" not in page.ids
+    assert facts["gradients"]["rows"] == []
+    for reason in reasons:
+        assert f"{reason}" in page.text
+        assert cell(reason) in markdown
 
 
 def test_thresholds_given_are_the_thresholds_shown(tmp_path: Path):
