@@ -7,6 +7,9 @@ The demo model (2 layers, 2 heads) is trained, and all measures are taken of its
 `CircuitTracker` and by `plain_tracking`, each in a process of its own. The plain side is asked
 about some of the checkpoints, evenly spread, and its time is scaled to all of them. Training,
 imports and one checkpoint to warm up are not counted.
+
+On a machine that does other work too, trust the CPU time rather than the seconds, and use
+`--threads 1`: threads that wait for each other lose more than they gain there.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ from interp_shortcuts.measures.registry import default_measures
 from interp_shortcuts.models.build import build
 from interp_shortcuts.presets import max_parity_demo
 from interp_shortcuts.runs.trajectory import Trajectory
+from interp_shortcuts.tasks.task import ShortcutTask
 from interp_shortcuts.timelines.layout import measured_part
 from interp_shortcuts.timelines.tracker import CircuitTracker
 from interp_shortcuts.training.loop import train
@@ -72,7 +76,7 @@ class Side(NamedTuple):
     peak: float
     """Bytes beyond those held before the first checkpoint."""
     per_measure: dict[str, float]
-    """Seconds for each of the plain side's checkpoints."""
+    """CPU seconds for each of the plain side's checkpoints."""
 
 
 def main(
@@ -109,7 +113,7 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         steps = trained_steps(run, n_checkpoints=n_checkpoints, n_examples=n, threads=threads)
-        asked = np.unique(np.linspace(0, len(steps) - 1, n_plain).round().astype(int))
+        asked = np.unique(np.linspace(len(steps) - 1, 0, n_plain).round().astype(int))
         plan = Plan(run, tuple(steps[index] for index in asked), sizes, threads, in_process)
         if in_process:
             library, plain = library_side(plan), plain_side(plan)
@@ -155,14 +159,11 @@ def in_memory(plan: Plan) -> Trajectory:
 
 def measures_of(sizes: Sizes) -> tuple[Measure, ...]:
     """The default measures, at these sizes."""
-    ablation: dict[str, int] = {
-        "examples": sizes.examples,
-        "reference_examples": sizes.reference_examples,
-    }
+    n, reference = sizes.examples, sizes.reference_examples
     sized = (
-        Ablation(**ablation),
-        QKAblation(**ablation),
-        OVAblation(**ablation),
+        Ablation(examples=n, reference_examples=reference),
+        QKAblation(examples=n, reference_examples=reference),
+        OVAblation(examples=n, reference_examples=reference),
         CrossSplitPatching(n_pairs=sizes.n_pairs, n_residual_pairs=sizes.n_residual_pairs),
         GradientConflict(norm_examples=sizes.norm_examples),
     )
@@ -199,25 +200,25 @@ def library_side(plan: Plan) -> Side:
 def seconds_per_measure(
     trajectory: Trajectory, measures: Sequence[Measure], steps: Sequence[int]
 ) -> dict[str, float]:
-    """Of each measure at each checkpoint, in a pass of its own; the forward pass they share too."""
+    """CPU seconds a checkpoint, in a pass of its own; also of the forward pass that they share."""
     seconds = dict.fromkeys(("forward pass", *(measure.name for measure in measures)), 0.0)
     weights = trajectory.stacked(steps)
     for measure in measures:
         if isinstance(measure, WeightsMeasure):
-            start = time.perf_counter()
+            start = time.process_time()
             measure.of_weights(weights, trajectory.task)
-            seconds[measure.name] += time.perf_counter() - start
+            seconds[measure.name] += time.process_time() - start
     for step in steps:
         observation = Observation(trajectory.model(step), trajectory.task, step)
-        start = time.perf_counter()
+        start = time.process_time()
         for split in trajectory.task.splits:
             observation.logits(split)
-        seconds["forward pass"] += time.perf_counter() - start
+        seconds["forward pass"] += time.process_time() - start
         for measure in measures:
             if not isinstance(measure, WeightsMeasure):
-                start = time.perf_counter()
+                start = time.process_time()
                 measure.measure(observation)
-                seconds[measure.name] += time.perf_counter() - start
+                seconds[measure.name] += time.process_time() - start
     return {name: total / len(steps) for name, total in seconds.items()}
 
 
@@ -225,6 +226,7 @@ def plain_side(plan: Plan) -> Side:
     """`plain_tracking` on the plan's steps."""
     trajectory = in_memory(plan)
     task, model = trajectory.task, build(trajectory.spec)
+    assert isinstance(task, ShortcutTask)
 
     def measure(step: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         model.load_state_dict(trajectory.weights(step), strict=False)  # masks are no weights
@@ -266,7 +268,7 @@ def compared(library: Side, plain: Side) -> dict[str, Any]:
     """The results, fit for JSON."""
     apart = differences(library.numbers, plain.numbers)
     ours, theirs = library.seconds / library.n_checkpoints, plain.seconds / plain.n_checkpoints
-    cpu = [side.cpu_seconds / side.n_checkpoints for side in (plain, library)]
+    cpu = [side.cpu_seconds / side.n_checkpoints for side in (library, plain)]
     memory = None
     if np.isfinite(library.peak):
         memory = {"library": library.peak / MIB, "plain": plain.peak / MIB}
@@ -276,13 +278,17 @@ def compared(library: Side, plain: Side) -> dict[str, Any]:
         "max_abs_difference": apart["continuous"].largest,
         "peak_memory_ratio": None if memory is None else plain.peak / library.peak,
         "plain_seconds": theirs * library.n_checkpoints,
-        "cpu_ratio": cpu[0] / cpu[1],
+        "cpu_seconds": {
+            "library": library.cpu_seconds,
+            "plain": cpu[1] * library.n_checkpoints,
+            "ratio": cpu[1] / cpu[0],
+        },
         "peak_memory_mib": memory,
         "n_checkpoints": library.n_checkpoints,
         "n_plain_checkpoints": plain.n_checkpoints,
         "differences": {kind: one._asdict() for kind, one in apart.items()},
         "not_compared": sorted(set(library.numbers) - set(plain.numbers)),
-        "milliseconds_per_checkpoint": {
+        "cpu_milliseconds_per_checkpoint": {
             name: {"library": 1000 * taken, "plain": 1000 * plain.per_measure[name]}
             for name, taken in library.per_measure.items()
         },
@@ -300,12 +306,12 @@ def print_table(results: dict[str, Any]) -> None:
     print()
     print(f"{'':26}{'library':>10}{'plain':>10}{'plain / library':>18}")
     _row("seconds", results["seconds"], results["plain_seconds"])
-    print(f"{'CPU time':26}{'':20}{results['cpu_ratio']:18.1f}")
+    _row("CPU seconds", results["cpu_seconds"]["library"], results["cpu_seconds"]["plain"])
     if results["peak_memory_mib"] is not None:
         _row("peak memory, MiB", *results["peak_memory_mib"].values())
     print()
-    print("milliseconds a checkpoint, each measure by itself")
-    for name, taken in results["milliseconds_per_checkpoint"].items():
+    print("CPU milliseconds a checkpoint, each measure by itself")
+    for name, taken in results["cpu_milliseconds_per_checkpoint"].items():
         _row(f"  {name}", taken["library"], taken["plain"])
     print()
     for kind, apart in results["differences"].items():

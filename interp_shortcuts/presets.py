@@ -220,7 +220,7 @@ def first_mod3_paper(seed: int = 0, **overrides: Any) -> RunConfig:
     cost="a second (measured)",
 )
 def smoke(seed: int = 0, **overrides: Any) -> RunConfig:
-    """Max parity with a tiny model for 20 steps, for tests of the machinery."""
+    """Max parity with a tiny model for 12 steps, for tests of the machinery."""
     base = {
         **_DEMO,
         "rule": "max_parity",
@@ -232,10 +232,9 @@ def smoke(seed: int = 0, **overrides: Any) -> RunConfig:
         "n_adversarial": 32,
         "d_model": 16,
         "d_mlp": 16,
-        "n_steps": 20,
-        "dense_until": 8,
-        "dense_points": 4,
-        "every": 4,
-        "resume_every": 10,
+        "n_steps": 12,
+        "dense_until": 0,
+        "every": 6,
+        "resume_every": 6,
     }
     return configured(base, seed, overrides)

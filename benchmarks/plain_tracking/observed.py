@@ -18,6 +18,7 @@ from plain_tracking.reading import (
     fraction_and_interval,
     mean_and_interval,
     pattern_name,
+    spearman,
 )
 
 N_SHOWN = 4
@@ -52,7 +53,7 @@ def qk_spearman(read: Read) -> Numbers:
         keys = torch.einsum("vm,lhmd->lhvd", integers, model.W_K.double()) + model.b_K[:, :, None]
         scores = torch.einsum("lhd,lhvd->lhv", query, keys).numpy()
     rho = [
-        [[stats.spearmanr(scores[layer, head], np.arange(n_integers)).statistic] for head in (0, 1)]
+        [[spearman(scores[layer, head], np.arange(n_integers))] for head in (0, 1)]
         for layer in (0, 1)
     ]
     means, intervals, undefined = [], [], []
@@ -94,7 +95,7 @@ def attention(read: Read) -> Numbers:
         to_max.append(
             mean_and_interval((pattern[..., :-1] * largest[:, None, None]).sum(-1)),
         )
-        entropy.append(mean_and_interval(stats.entropy(pattern, axis=-1)))
+        entropy.append(mean_and_interval(np.asarray(stats.entropy(pattern, axis=-1))))
         shown.append(np.moveaxis(pattern[:N_SHOWN], 0, 2))
     return {
         "attention": np.stack(per_position, -1),
@@ -121,8 +122,8 @@ def ov_spearman(read: Read) -> Numbers:
     rho, ceiling = np.zeros((N_LAYERS, N_HEADS, 1)), np.zeros((N_LAYERS, N_HEADS, 1))
     for layer, head in HEADS:
         one = written[layer, head]
-        rho[layer, head] = stats.spearmanr(one, parity).statistic
-        ceiling[layer, head] = stats.spearmanr(np.sort(one), np.sort(parity)).statistic
+        rho[layer, head] = spearman(one, parity)
+        ceiling[layer, head] = spearman(np.sort(one), np.sort(parity))
     return {
         "ov_spearman": rho,
         "ov_spearman_ceiling": ceiling,

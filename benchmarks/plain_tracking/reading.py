@@ -47,10 +47,10 @@ class Read:
 def cached(model: HookedTransformer, tokens: Tensor, names: Sequence[str]) -> tuple[Tensor, Any]:
     """Logits at "=", and the activations of hook points whose names end so."""
     with torch.no_grad():
-        logits, cache = model.run_with_cache(
+        passed: tuple[Any, Any] = model.run_with_cache(
             tokens, names_filter=lambda name: name.endswith(tuple(names))
         )
-    return logits[:, -1], cache
+    return passed[0][:, -1], passed[1]
 
 
 def run(model: HookedTransformer, tokens: Tensor, hooks: Sequence[Hook]) -> Tensor:
@@ -83,6 +83,12 @@ def mean_and_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
         mean = np.where(defined, values, 0).sum(0) / n
         error = np.sqrt(np.where(defined, (values - mean) ** 2, 0).sum(0) / (n - 1) / n)
     return mean, np.stack([mean - Z * error, mean + Z * error], -1), n
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    """SciPy's, of two vectors."""
+    result: Any = stats.spearmanr(first, second)
+    return float(result.statistic)
 
 
 def fraction_and_interval(k: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

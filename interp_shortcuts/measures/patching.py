@@ -64,7 +64,8 @@ class CrossSplitPatching(Measure):
     heads that compute together mixes two sequences and moves predictions whatever it carries. "All
     heads" together are the upper reference. Where the model does not use the label that a pairing
     changes, source and target differ little in logit difference, and the mean recovered fraction
-    is erratic: read its interval, and how many pairs were left out. **Hooks that are attached to the model do not act.**
+    is erratic: read its interval, and how many pairs were left out. **Hooks that are attached to
+    the model do not act.**
 
     Attributes:
         components: Names of components and sets, e.g. `"L0.H1"`, `"L0.heads"`, `"all heads"`,
@@ -84,7 +85,7 @@ class CrossSplitPatching(Measure):
 
     components: ComponentNames = None
     n_pairs: int = 192
-    n_residual_pairs: int = 96
+    n_residual_pairs: int = 64
     min_difference: float = 0.5
     seed: int = 0
     chunk: int = 96

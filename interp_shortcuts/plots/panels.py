@@ -38,11 +38,9 @@ PANELS: dict[str, Callable[[xr.Dataset, Choice], Panel]] = {
 }
 
 _STORY = (
-    *("accuracy", "loss", "qk", "ov_fraction", "rule_transfer", "shortcut_transfer"),
-    *("gradient_amplification", "gradient_cosine"),
+    *("accuracy", "loss", "qk", "ov_fraction", "ov_spearman", "attention_to_max"),
+    *("rule_transfer", "shortcut_transfer", "gradient_amplification", "gradient_cosine"),
 )
-HEAD_PANELS = ("ov_spearman", "attention_to_max")
-"""Further fingerprints of heads, for a figure of their own."""
 ABLATION_PANELS = ("ablation_adversarial", "ablation_validation")
 """What components are needed for, for a figure of its own."""
 

@@ -18,7 +18,6 @@ import xarray as xr
 from interp_shortcuts.plots.panel import Choice
 from interp_shortcuts.plots.panels import (
     ABLATION_PANELS,
-    HEAD_PANELS,
     select_panels,
     story_panels,
 )
@@ -189,7 +188,7 @@ def _left_out(data: xr.Dataset) -> list[dict[str, str]]:
     """Panels of the page that cannot be drawn, and why; no longer escaped for Plotly."""
     if not data.sizes["step"]:
         return []
-    names = [*story_panels(data), *HEAD_PANELS, *ABLATION_PANELS]
+    names = [*story_panels(data), *ABLATION_PANELS]
     found = [
         {"panel": panel.key, "reason": html.unescape(panel.missing)}
         for panel in select_panels(data, Choice(), names)

@@ -57,9 +57,15 @@ TIMELINE_READING = (
         "reads. The dotted line is the share expected by chance.",
     ),
     (
+        "OV Spearman",
+        "What a head writes to the logits directly, as a rank correlation with the class. Ties cap "
+        "it below 1; the dotted line is that ceiling. A head at its ceiling has learned all that "
+        "the number can show.",
+    ),
+    (
         "Attention from '='",
-        "For first-element tasks: how much of a head's attention goes to position 0, as a mean "
-        "over examples.",
+        "How much of a head's attention goes to the position(s) of the maximum (and, for "
+        "first-element tasks, to position 0), as a mean over examples.",
     ),
     (
         "Transfers",
@@ -74,20 +80,6 @@ TIMELINE_READING = (
         "How much larger the gradient of the anti examples is than that of the consistent ones, "
         "and the cosine between them. The dotted levels are what arithmetic gives wherever "
         "training stands still; see the section on gradients.",
-    ),
-)
-
-HEAD_READING = (
-    (
-        "OV Spearman",
-        "What a head writes to the logits directly, as a rank correlation with the class. Ties cap "
-        "it below 1; the dotted line is that ceiling. A head at its ceiling has learned all that "
-        "the number can show.",
-    ),
-    (
-        "Attention from '='",
-        "How much of a head's attention goes to the position(s) of the maximum, as a mean over "
-        "examples.",
     ),
 )
 

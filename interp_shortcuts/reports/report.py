@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from interp_shortcuts.plots.carrier_map import carrier_map_figure
 from interp_shortcuts.plots.checkpoints import checkpoint_figure
-from interp_shortcuts.plots.panels import ABLATION_PANELS, HEAD_PANELS
+from interp_shortcuts.plots.panels import ABLATION_PANELS
 from interp_shortcuts.plots.residual_map import missing_for_residual_map, residual_map_figure
 from interp_shortcuts.plots.timeline import timeline_figure
 from interp_shortcuts.reports.facts import report_facts
@@ -22,7 +22,6 @@ from interp_shortcuts.reports.reading import (
     CARRIER_READING,
     CHECKPOINT_READING,
     GRADIENT_READING,
-    HEAD_READING,
     SPLIT_MEANINGS,
     TIMELINE_READING,
 )
@@ -70,7 +69,6 @@ def write_report(
         timeline_reading=TIMELINE_READING,
         carrier_reading=CARRIER_READING,
         gradient_reading=GRADIENT_READING,
-        head_reading=HEAD_READING,
         checkpoint_reading=CHECKPOINT_READING,
         split_meanings=SPLIT_MEANINGS,
         asides=_asides(timeline),
@@ -96,9 +94,8 @@ def _figures(timeline: Timeline, phases: Phases, facts: dict[str, Any]) -> dict[
         "checkpoint": checkpoint_figure(timeline),
     }
     absent = {row["panel"] for row in facts["left_out"]}
-    for name, panels in (("ablation", ABLATION_PANELS), ("heads", HEAD_PANELS)):
-        if not absent.issuperset(panels):
-            found[name] = timeline_figure(timeline, phases=phases, panels=panels)
+    if not absent.issuperset(ABLATION_PANELS):
+        found["ablation"] = timeline_figure(timeline, phases=phases, panels=ABLATION_PANELS)
     if not facts["phases"]["carriers_reason"]:
         found["carriers"] = carrier_map_figure(timeline, phases=phases)
     if not missing_for_residual_map(timeline.data):

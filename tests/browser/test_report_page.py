@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 TIMELINE, CHECKPOINTS = "#timeline-figure", "#checkpoint-figure"
 CARRIERS = "#carriers-figure"
-PANELS = 8
+PANELS = 10
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +65,14 @@ def test_both_views_are_drawn(page):
 
 
 def test_a_legend_entry_toggles_its_lines_in_all_panels(page):
-    assert len(visible_panels(page, "L0.H0")) == 4
+    assert len(visible_panels(page, "L0.H0")) == 6
     toggle(page, "L0.H0")
     page.wait_for_function(
         "() => document.querySelector('#timeline-figure')._fullData"
         ".every(t => t.legendgroup !== 'L0.H0' || t.visible === 'legendonly')"
     )
     assert visible_panels(page, "L0.H0") == []
-    assert len(visible_panels(page, "L0.H1")) == 4
+    assert len(visible_panels(page, "L0.H1")) == 6
     toggle(page, "L0.H0")
     page.wait_for_function(
         "() => document.querySelector('#timeline-figure')._fullData"
@@ -204,7 +204,7 @@ def test_the_hover_names_step_component_and_value(page):
 def test_nothing_scrolls_sideways_or_is_cut(open_page, report: Path, width: int):
     page = open_page(report, width=width)
     drawn(page)
-    for figure in ("carriers", "ablation", "residual", "heads"):
+    for figure in ("carriers", "ablation", "residual"):
         page.locator(f"#{figure}-figure").scroll_into_view_if_needed()
         page.wait_for_selector(f"#{figure}-figure .main-svg", state="attached")
     assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -12,7 +12,7 @@ from interp_shortcuts.errors import ConfigError
 from interp_shortcuts.plots.timeline import timeline_figure
 from interp_shortcuts.timelines.timeline import Timeline
 
-PANELS_SHOWN = 8
+PANELS_SHOWN = 10
 HEADS = ["L0.H0", "L0.H1", "L1.H0", "L1.H1"]
 COMPONENTS = ["L0.H0", "L0.H1", "L0.mlp", "L1.H0", "L1.H1", "L1.mlp"]
 SETS = ["L0.heads", "L1.heads", "all heads", "all mlps"]
@@ -103,7 +103,7 @@ def test_each_legend_has_one_entry_per_line_that_acts_in_all_panels(figure: go.F
     groups = {trace["legendgroup"] for trace in lines(figure)}
     assert groups == {*COMPONENTS, *SETS, *SPLITS, WHOLE}
     panels_of = {g: {t["yaxis"] for t in lines(figure) if t["legendgroup"] == g} for g in groups}
-    assert all(len(panels_of[head]) == 4 for head in HEADS)
+    assert all(len(panels_of[head]) == 6 for head in HEADS)
     assert len(panels_of["adversarial"]) == 2
 
 
@@ -215,7 +215,7 @@ def test_ablation_panels_share_their_range_and_gradients_have_both_groups():
 
 def test_fingerprints_alone_leave_the_causal_panels_out_once_per_measure():
     figure = timeline_figure(make(causal=False))
-    assert len({trace["yaxis"] for trace in lines(figure)}) == 4
+    assert len({trace["yaxis"] for trace in lines(figure)}) == 6
     text = notes(figure)
     assert text.count("Left out:") == 2
     assert "the measure `CrossSplitPatching` was not" in text

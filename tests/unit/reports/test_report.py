@@ -85,7 +85,7 @@ def test_every_part_is_there(page: Page):
         "undefined",
         "setup",
     ]
-    figures = ["timeline", "checkpoint", "carriers", "ablation", "residual", "heads"]
+    figures = ["timeline", "checkpoint", "carriers", "ablation", "residual"]
     for name in [*ids, "definitions", "remake", *(f"{name}-figure" for name in figures)]:
         assert page.ids.count(name) == 1
     text = " ".join(page.text.split())
@@ -208,7 +208,7 @@ def test_figures_survive_the_escaping(written: Path):
     text = written.read_text(encoding="utf-8")
     pattern = r'<script type="application/json" id="([a-z]+)-json" [^>]*>(.*?)</script>'
     found = {name: json.loads(figure) for name, figure in re.findall(pattern, text, re.S)}
-    assert len(found) == 6
+    assert len(found) == 5
     timeline, checkpoints = found["timeline"], found["checkpoint"]
     assert any("<b>" in a["text"] for a in timeline["layout"]["annotations"])
     assert len(checkpoints["frames"]) == 24

@@ -1,0 +1,54 @@
+"""The benchmarks agree with their plain sides, at tiny sizes. Nothing here looks at times."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def threads_as_before():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def benchmark(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.usefixtures("threads_as_before")
+def test_tracking_gives_the_numbers_of_the_plain_loop(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "tracking.json"
+    code = benchmark("tracking", monkeypatch).main(
+        json=file, threads=1, checkpoints=2, plain_checkpoints=1, examples=32, in_process=True
+    )
+    found = json.loads(file.read_text())
+    assert code == 0
+    assert {"ratio", "seconds", "max_abs_difference", "peak_memory_ratio"} <= set(found)
+    assert found["max_abs_difference"] < 1e-5
+    assert found["peak_memory_ratio"] is None
+    assert math.isfinite(found["ratio"])
+    by_example = found["differences"]["by example"]
+    assert by_example["n_differ"] <= by_example["n"] / 100
+    for name in found["not_compared"]:  # what follows from the task alone
+        assert name.endswith(("_n", "_chance", "_floor")) or "example" in name
+    assert "cross_split_patching" in capsys.readouterr().out
