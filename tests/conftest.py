@@ -6,6 +6,13 @@ import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from jaxtyping import install_import_hook
+import pytest
+from jaxtyping import config, install_import_hook
 
 install_import_hook("interp_shortcuts", "beartype.beartype")
+
+
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switches the run-time check off: users run without it, and so are told in other words."""
+    monkeypatch.setattr(config, "jaxtyping_disable", True)

@@ -122,15 +122,20 @@ def run_report(command: ReportCommand) -> int:
 @run_command.register
 def run_demo(command: DemoCommand) -> int:
     """Train, track, report; the path of the report is the last line."""
-    from interp_shortcuts.cli.tracked import track_run, write_page
+    from interp_shortcuts.cli.tracked import causal_cadence, track_run, write_page
     from interp_shortcuts.training.loop import train
 
     config = PRESETS[command.preset](seed=0, **command.overrides())
     note(f"Training {PRESETS[command.preset].command}, seed 0, in {command.out} ...")
     try:
         train(config, out=command.out, resume=True, threads=command.threads)
-        note("Tracking every measure at every checkpoint ...")
-        run = track_run(command.out, threads=command.threads)
+        note(
+            "Tracking every measure at every checkpoint, patching and ablations at every "
+            f"{command.causal_every} ..."
+        )
+        run = track_run(
+            command.out, threads=command.threads, cadence=causal_cadence(command.causal_every)
+        )
         failed = _print_problem(run, debug=command.debug)
         if run.phases is not None:
             note(run.phases.sentence)

@@ -47,12 +47,25 @@ class TrackedRun:
         return self.path / "report.html"
 
 
-def track_run(path: Path, *, threads: int | None = None) -> TrackedRun:
+def causal_cadence(every: int) -> dict[str, int]:
+    """The cadence that takes patching and ablations, which cost most, at every k-th checkpoint."""
+    from interp_shortcuts.measures.effects import AblationMeasure
+    from interp_shortcuts.measures.patching import CrossSplitPatching
+    from interp_shortcuts.measures.registry import REGISTRY
+
+    causal = (AblationMeasure, CrossSplitPatching)
+    return {name: every for name, measure in REGISTRY.items() if issubclass(measure, causal)}
+
+
+def track_run(
+    path: Path, *, threads: int | None = None, cadence: Mapping[str, int] | int = 1
+) -> TrackedRun:
     """Takes every measure at every checkpoint; what was measured before is not measured again.
 
     Args:
         path: The run folder.
         threads: Torch's thread count for the duration; None leaves it as it is.
+        cadence: Every how many checkpoints a measure is taken; see `CircuitTracker`.
     """
     config, unfinished = None, ""
     try:
@@ -62,7 +75,7 @@ def track_run(path: Path, *, threads: int | None = None) -> TrackedRun:
         from interp_shortcuts.timelines.tracker import CircuitTracker
 
         with _torch_threads(threads):
-            timeline = CircuitTracker(run.trajectory()).track()
+            timeline = CircuitTracker(run.trajectory(), cadence=cadence).track()
         return TrackedRun(path, config, timeline, timeline.phases(), unfinished)
     except Exception as error:  # kept with the run; the others go on
         return TrackedRun(path, config, unfinished=unfinished, error=error)
@@ -79,7 +92,9 @@ def write_page(run: TrackedRun, *, index: Path | None = None) -> Path:
     if run.timeline is None:
         raise ValueError(f"`{run.path}` has no timeline: {run.problem}.")
     up = None if index is None else _relative(index / "index.html", run.path)
-    return write_report(run.timeline, run.page, phases=run.phases, index=up)
+    return write_report(
+        run.timeline, run.page, phases=run.phases, index=up, status_note=run.unfinished
+    )
 
 
 def write_run_index(runs: Sequence[TrackedRun], folder: Path) -> Path:
@@ -153,8 +168,8 @@ def _unfinished(run: Run) -> str:
     manifest, status = run.manifest, run.status
     if status == "finished":
         return ""
-    step = manifest.get("step")
-    at = "" if step is None else f" at step {step} of {run.config.schedule.n_steps}"
+    begun = manifest.get("step") is not None or status in ("running", "interrupted")
+    at = f" at step {run.last_step} of {run.config.schedule.n_steps}" if begun else ""
     why = f": {manifest['error']}" if manifest.get("error") else ""
     return f"training {status}{at}{why}"
 

@@ -20,6 +20,7 @@ from interp_shortcuts.interventions.base import Components, Intervention, on_hea
 from interp_shortcuts.interventions.references import (
     References,
     Source,
+    check_source,
     describe_source,
     tokens_of,
 )
@@ -61,6 +62,8 @@ class Ablate(Intervention):
         _check_choice("position", self.position, get_args(PositionPolicy))
         if self.kind != "zero" and self.reference is None:
             raise InterventionError(f"Ablating with `kind` {self.kind!r} needs a `reference`.")
+        if self.reference is not None:
+            check_source("reference", self.reference)
         if self.kind == "resample" and self.position != "per position":
             raise InterventionError(
                 f"`position` must be 'per position' for `kind` 'resample'; got {self.position!r}."
@@ -145,6 +148,8 @@ class AblateQK(Intervention):
         _check_choice("to", self.to, get_args(PatternTarget))
         if self.to == "reference mean" and self.reference is None:
             raise InterventionError("AblateQK with `to` 'reference mean' needs a `reference`.")
+        if self.reference is not None:
+            check_source("reference", self.reference)
 
     def replacements(self, references: References) -> tuple[Replacement, ...]:
         """The pattern of each head, at all queries."""
@@ -198,6 +203,7 @@ class AblateOV(Intervention):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_choice("position", self.position, get_args(PositionPolicy))
+        check_source("reference", self.reference)
 
     def replacements(self, references: References) -> tuple[Replacement, ...]:
         """v of each head, at all positions."""

@@ -7,7 +7,7 @@ them at once without.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -31,7 +31,10 @@ def targets_of(named: Components) -> tuple[Component, ...]:
     Raises:
         InterventionError: If none is named, or a text is not one of a component.
     """
-    each = [named] if isinstance(named, str | Component) else list(named)
+    if isinstance(named, str | Component) or not isinstance(named, Iterable):
+        each = [named]
+    else:
+        each = list(named)
     try:
         found = [item if isinstance(item, Component) else Component.parse(item) for item in each]
     except ConfigError as error:

@@ -15,6 +15,7 @@ from interp_shortcuts.interventions.references import (
     Place,
     References,
     Source,
+    check_source,
     describe_source,
 )
 from interp_shortcuts.models.build import eager
@@ -63,6 +64,8 @@ class Patch(Intervention):
                     f"`source` must hold the activation of every component; it lacks {lacking[0]} "
                     f"and holds {', '.join(sorted(given)) or 'none'}."
                 )
+        else:
+            check_source("source", self.source)
         if self._positions == ():
             raise InterventionError("`positions` must hold at least one position; got none.")
 

@@ -29,6 +29,21 @@ def tokens_of(source: Source) -> Int[Tensor, "example position"]:
     return source.tokens if isinstance(source, Split) else source
 
 
+def check_source(name: str, source: object) -> None:
+    """Raises an `InterventionError` unless `source` is a split or tokens; `name` is the argument's.
+
+    The name of a split is no split: an intervention knows no task.
+    """
+    if isinstance(source, Split | Tensor):
+        return
+    wanted = f"task.split({source!r})" if isinstance(source, str) else "task.split('train')"
+    got = repr(source) if isinstance(source, str) else type(source).__name__
+    raise InterventionError(
+        f"`{name}` must be a split or tokens [example position]; got {got}. Pass the split "
+        f"itself, e.g. `{wanted}`."
+    )
+
+
 def describe_source(source: Source) -> dict[str, Any]:
     """Which examples, and how many; fit for JSON."""
     if isinstance(source, Split):

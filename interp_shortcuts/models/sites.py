@@ -100,8 +100,12 @@ class Component:
         """The component that `str` writes as `text`.
 
         Raises:
-            ConfigError: If the text has another form.
+            ConfigError: If the text has another form, or is no text.
         """
+        if not isinstance(text, str):
+            raise ConfigError(
+                f"A component must be text such as 'L0.H1', 'L1.mlp' or 'L0.attn'; got {text!r}."
+            )
         match = _TEXT.fullmatch(text)
         if match is None:
             raise ConfigError(

@@ -33,12 +33,15 @@ from interp_shortcuts.timelines.timeline import Timeline
 FORMAT = "interp-shortcuts report 1"
 
 
-def report_facts(timeline: Timeline, *, phases: Phases | None = None) -> dict[str, Any]:
+def report_facts(
+    timeline: Timeline, *, phases: Phases | None = None, status_note: str = ""
+) -> dict[str, Any]:
     """Everything a report says, as values that JSON takes; undefined numbers are None.
 
     Args:
         timeline: What was measured.
         phases: Events and outcome; None asks the timeline for them with its default rules.
+        status_note: Why the run was not trained to its end; empty if it was.
     """
     phases = timeline.phases() if phases is None else phases
     data = timeline.data
@@ -46,6 +49,7 @@ def report_facts(timeline: Timeline, *, phases: Phases | None = None) -> dict[st
     attrs = data.attrs
     facts = {
         "format": FORMAT,
+        "status_note": status_note,
         "verdict": phases.sentence,
         "outcome": phases.outcome,
         "outcome_meaning": OUTCOME_MEANINGS.get(phases.outcome, ""),

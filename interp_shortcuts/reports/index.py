@@ -6,6 +6,7 @@ Pages of single runs are written in `report.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,11 +59,14 @@ class Rate:
 
     @property
     def fraction(self) -> float:
-        return self.count / self.n
+        """NaN out of none."""
+        return self.count / self.n if self.n else math.nan
 
 
 def rate(what: str, count: int, n: int) -> Rate:
-    """The rate of `count` out of `n` > 0 seeds."""
+    """The rate of `count` out of `n` seeds; out of none, rate and interval are NaN."""
+    if not n:
+        return Rate(what, count, n, math.nan, math.nan)
     interval = binomtest(count, n).proportion_ci(confidence_level=0.95, method="exact")
     return Rate(what, count, n, float(interval.low), float(interval.high))
 
@@ -169,9 +173,12 @@ def _rates(group: Sequence[_Seed]) -> list[tuple[Rate, str]]:
         count = sum(seed.phases.outcome == outcome for seed in group)
         if count:
             rows.append((rate(outcome, count, n), OUTCOME_MEANINGS.get(outcome, "")))
-    complete = sum(seed.phases.completion is not None for seed in group)
+    measured = [s for s in group if not s.phases.event("generalised").unmeasured]
+    complete = sum(seed.phases.completion is not None for seed in measured)
     text = "Adversarial accuracy reached the generalised level at one evaluation or more."
-    rows.append((rate("rule complete at any time", complete, n), text))
+    if len(measured) < n:
+        text += f" Adversarial accuracy was never measured in {n - len(measured)} of {n} seeds."
+    rows.append((rate("rule complete at any time", complete, len(measured)), text))
     return rows
 
 

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from interp_shortcuts.tasks.rules import BUILT_IN, RULES
+
 
 def remake(attrs: Mapping[Any, Any]) -> list[dict[str, str]]:
     """Commands with a line each on what they do.
@@ -19,8 +21,22 @@ def remake(attrs: Mapping[Any, Any]) -> list[dict[str, str]]:
     """
     folder = str(attrs.get("path", "")) or "run"
     config = str(attrs.get("config", ""))
+    task = ", task=task" if _needs_task(config or str(attrs.get("task", ""))) else ""
+    own = " `task` is your own task: its rule is not in the config." if task else ""
     ways = []
-    if attrs.get("source") == "run":
+    if attrs.get("source") == "run" and task:
+        ways.append(
+            {
+                "what": "From the run folder: measure its checkpoints, and write this page." + own,
+                "language": "python",
+                "code": (
+                    "from interp_shortcuts import CircuitTracker, Trajectory\n\n"
+                    f"trajectory = Trajectory.open({folder!r}{task})\n"
+                    f"CircuitTracker(trajectory).track().report({folder + '/report.html'!r})"
+                ),
+            }
+        )
+    elif attrs.get("source") == "run":
         quoted = shlex.quote(folder)
         ways.append(
             {
@@ -30,18 +46,17 @@ def remake(attrs: Mapping[Any, Any]) -> list[dict[str, str]]:
             }
         )
     if config:
-        task = ", task=task" if _needs_task(config) else ""
         ways.append(
             {
                 "what": "From nothing: train the same run again, measure it, and write this page."
-                + (" `task` is your own task: its rule is not in the config." if task else ""),
+                + own,
                 "language": "python",
                 "code": (
                     "from interp_shortcuts import CircuitTracker, RunConfig, train\n\n"
                     f"config = RunConfig.model_validate_json({config!r})\n"
-                    f"run = train(config, out={folder!r}{task})\n"
+                    f"run = train(config, out={folder + '-again'!r}{task})\n"
                     f"timeline = CircuitTracker(run.trajectory({task[2:]})).track()\n"
-                    'timeline.report("report.html")'
+                    "timeline.report(run.path)"
                 ),
             }
         )
@@ -76,9 +91,24 @@ def remake(attrs: Mapping[Any, Any]) -> list[dict[str, str]]:
 
 
 def _needs_task(config: str) -> bool:
-    """Whether the rule is a function of the user's, which a config only identifies."""
+    """Whether the rule is the user's own, which a config only identifies.
+
+    A rule that the user registered counts too: a new process does not know it.
+
+    Args:
+        config: A run's config or a task's, as JSON.
+    """
     try:
-        task = json.loads(config).get("task", {})
+        found = json.loads(config)
+        task = found.get("task", found)
+        rule, fingerprint = task.get("rule"), task.get("rule_fingerprint")
     except (json.JSONDecodeError, AttributeError):
         return False
-    return bool(isinstance(task, dict) and task.get("rule_fingerprint"))
+    if rule not in BUILT_IN:
+        return bool(rule or fingerprint)
+    if not fingerprint:
+        return False
+    try:
+        return RULES[rule].fingerprint(task["length"], task["n_integers"]) != fingerprint
+    except (KeyError, TypeError, ValueError):
+        return True

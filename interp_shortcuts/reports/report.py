@@ -36,6 +36,7 @@ def write_report(
     *,
     phases: Phases | None = None,
     index: str | None = None,
+    status_note: str = "",
 ) -> Path:
     """Writes one HTML page that works offline, and the same facts beside it as JSON and Markdown.
 
@@ -43,9 +44,11 @@ def write_report(
 
     Args:
         timeline: What was measured.
-        path: The HTML file; `.json` and `.md` get the same stem. Missing folders are made.
+        path: The HTML file, or a folder that there is, where it is called `report.html`; `.json`
+            and `.md` get the same stem. Missing folders are made.
         phases: Events and outcome; None asks the timeline for them with its default rules.
         index: Address of the index page that this page belongs to, relative to it.
+        status_note: Why the run was not trained to its end, shown at the top; empty if it was.
 
     Returns:
         The HTML file.
@@ -54,10 +57,12 @@ def write_report(
         ConfigError: If the timeline has no step.
     """
     path = Path(path)
-    if path.suffix.lower() not in (".html", ".htm"):
+    if path.is_dir():
+        path = path / "report.html"
+    elif path.suffix.lower() not in (".html", ".htm"):
         path = path.with_name(f"{path.name}.html")
     phases = timeline.phases() if phases is None else phases
-    facts = report_facts(timeline, phases=phases)
+    facts = report_facts(timeline, phases=phases, status_note=status_note)
     figures = _figures(timeline, phases, facts)
     html = render(
         "report.html",

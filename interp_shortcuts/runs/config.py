@@ -8,6 +8,7 @@ trained are not part of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -83,6 +84,19 @@ class RunConfig(BaseModel):
         default="", description="A label, e.g. the preset's name; not part of the run's identity."
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _parts_are_nested(cls, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            for name in data:
+                for part in _PARTS if name not in cls.model_fields else ():
+                    if name in _part(part).model_fields:
+                        raise ValueError(
+                            f"`{name}` is a field of `{part}`, not of RunConfig itself; use "
+                            f"`RunConfig().replace({name}={data[name]!r})`."
+                        )
+        return data
+
     @model_validator(mode="after")
     def _batch_fits(self) -> RunConfig:
         size, n_train = self.optim.batch_size, self.task.n_train
@@ -152,6 +166,13 @@ class RunConfig(BaseModel):
 _PARTS = ("task", "model", "optim", "schedule")
 
 
+def _part(name: str) -> type[BaseModel]:
+    kind = RunConfig.model_fields[name].annotation
+    assert isinstance(kind, type)
+    assert issubclass(kind, BaseModel)
+    return kind
+
+
 def _n_classes(task: TaskConfig) -> int:
     from interp_shortcuts.tasks.rules import rule
 
@@ -167,4 +188,6 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def _unknown_field(name: str, owner: str, choices: list[str]) -> str:
-    return f"`{name}` is no field of {owner}; choose from: {', '.join(choices)}."
+    close = get_close_matches(name, choices, n=1)
+    hint = f" Did you mean `{close[0]}`?" if close else ""
+    return f"`{name}` is no field of {owner}; choose from: {', '.join(choices)}.{hint}"

@@ -62,7 +62,8 @@ def foreign_weights(source: Path | Mapping[str, Any], *, spec: ModelSpec) -> dic
 def _read_torch(path: Path) -> Mapping[str, Any]:
     loaded = read_torch_file(
         path,
-        cure="Save `model.state_dict()` alone, or load it yourself and give the state dict.",
+        cure="Save the state dict alone (`torch.save(model.state_dict(), path)`), or load it "
+        "yourself and give the state dict.",
     )
     if not isinstance(loaded, Mapping):
         raise StorageError(

@@ -75,9 +75,10 @@ def rebuild_task(config: RunConfig, fingerprint: str | None, folder: RunFolder) 
     try:
         task = ShortcutTask.from_config(config.task, seed=config.seed)
     except InterpShortcutsError as error:
+        cure = "" if "`task=`" in str(error) else " Give it as `task=`."
         raise StorageError(
-            f"The task of '{folder.path}' cannot be built from '{folder.config_path}': {error} "
-            "Give it as `task=`."
+            f"The task of '{folder.path}' cannot be built from '{folder.config_path}': {error}"
+            f"{cure}"
         ) from error
     check_fingerprint(task, fingerprint, folder)
     return task

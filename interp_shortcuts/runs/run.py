@@ -5,6 +5,7 @@ It reads; training writes.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,23 @@ class Run:
             return "interrupted"
         return status
 
+    @property
+    def last_step(self) -> int:
+        """The last step that is on disk, read afresh.
+
+        Of a run that has ended, the step at which it did; else the last one that was evaluated or
+        kept. Files that are damaged are passed over here, and refused where they are read.
+        """
+        manifest = self.manifest
+        steps = [int(manifest.get("step") or 0)]
+        if manifest["status"] == "running":  # the manifest is not written again until the end
+            with suppress(StorageError):
+                curves = read_curves(self._folder.curves_path, torn_end_allowed=True)
+                steps += [int(record["step"]) for record in curves[-1:]]
+            with suppress(StorageError):
+                steps += self._folder.checkpoint_files()
+        return max(steps)
+
     def curves(self) -> pd.DataFrame:
         """The learning curves: one row per evaluated step and split.
 
@@ -113,10 +131,9 @@ class Run:
         return Trajectory.open(self.path, task=task)
 
     def __repr__(self) -> str:
-        manifest = self.manifest
         name = f"{self._config.name}, " if self._config.name else ""
         return (
-            f"Run({name}{self.status}, step {manifest.get('step', 0)} of "
+            f"Run({name}{self.status}, step {self.last_step} of "
             f"{self._config.schedule.n_steps}, rule {self._config.task.rule}, "
             f"seed {self._config.seed}, path='{self.path}')"
         )

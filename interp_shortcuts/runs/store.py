@@ -199,6 +199,8 @@ def _invalid_config(path: Path, error: ValidationError) -> str:
         name = ".".join(str(part) for part in entry["loc"]) or "RunConfig"
         if entry["type"] == "extra_forbidden":
             lines.append(f"`{name}` (={entry['input']!r}) is no field of this version's config")
+        elif not entry["loc"]:  # a rule over several fields; the input is the whole config
+            lines.append(entry["msg"].removeprefix("Value error, ").removesuffix("."))
         else:
             lines.append(f"`{name}` (={entry['input']!r}): {entry['msg']}")
     return (

@@ -6,8 +6,11 @@ in memory. What is measured on them is left to the measures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from numbers import Integral
 from pathlib import Path
 from typing import Any, overload
 
@@ -113,10 +116,11 @@ class Trajectory:
             task: What the model was trained on.
 
         Raises:
-            StorageError: If there is none, a step is repeated or out of order, or a file is
-                missing, or a state dict is not of the spec. What is inside a file is checked
-                when it is read.
+            StorageError: If there is none, an entry is no such pair, a step is repeated or out of
+                order, or a file is missing, or a state dict is not of the spec. What is inside a
+                file is checked when it is read.
         """
+        checkpoints = _pairs(checkpoints)
         steps = [step for step, _ in checkpoints]
         if not steps:
             raise StorageError("`checkpoints` is empty; give at least one (step, checkpoint) pair.")
@@ -273,3 +277,24 @@ class Trajectory:
 
     def _describe_steps(self) -> str:
         return f"there are {len(self)} from {self._steps[0]} to {self._steps[-1]}"
+
+
+def _pairs(
+    checkpoints: Iterable[tuple[int, str | Path | Mapping[str, Any]]],
+) -> list[tuple[int, str | Path | Mapping[str, Any]]]:
+    """The entries, each of them a step with a file or a state dict."""
+    if isinstance(checkpoints, Mapping | str) or not isinstance(checkpoints, Iterable):
+        raise StorageError(
+            "`checkpoints` must be a list, and each entry must be (step, file or state dict); got "
+            f"{reprlib.repr(checkpoints)}."
+        )
+    pairs = list(checkpoints)
+    for entry in pairs:
+        match entry:
+            case (Integral(), str() | os.PathLike() | Mapping()):
+                continue
+        raise StorageError(
+            "`checkpoints`: each entry must be (step, file or state dict); got "
+            f"{reprlib.repr(entry)}."
+        )
+    return pairs

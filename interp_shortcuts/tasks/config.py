@@ -20,8 +20,8 @@ class TaskConfig(BaseModel):
     rule: str = Field(
         default="max_parity",
         min_length=1,
-        description="Name of the rule: max_parity, max_mod3, first_parity, first_mod3, or one "
-        "that you registered.",
+        description="Name of the rule: max_parity, max_mod3, first_parity or first_mod3; in Python "
+        "also one that the same process registered.",
     )
     length: int = Field(default=4, ge=1, le=1024, description="Number n of integers in a sequence.")
     n_integers: int = Field(
@@ -53,5 +53,6 @@ class TaskConfig(BaseModel):
     n_classes: int | None = Field(
         default=None,
         ge=2,
-        description="Number of classes of your own rule; registered rules know theirs.",
+        description="Number of classes, for a rule of your own in Python that is not registered; "
+        "built-in and registered rules know theirs.",
     )

@@ -192,7 +192,8 @@ RULES: dict[str, TaskRule] = {
 the mod-3 tasks is the maximum (or first integer) mod 3 is our reading."""
 
 
-_BUILT_IN = frozenset(RULES)
+BUILT_IN = frozenset(RULES)
+"""Names of the rules that come with the package; the command line knows no others."""
 
 
 def register_rule(rule: TaskRule) -> TaskRule:
@@ -210,9 +211,9 @@ def register_rule(rule: TaskRule) -> TaskRule:
     Raises:
         ConfigError: If the name is that of a built-in rule.
     """
-    if rule.name in _BUILT_IN and RULES[rule.name] != rule:
+    if rule.name in BUILT_IN and RULES[rule.name] != rule:
         raise ConfigError(
-            f"`name` must not be that of a built-in rule ({', '.join(sorted(_BUILT_IN))}); got "
+            f"`name` must not be that of a built-in rule ({', '.join(sorted(BUILT_IN))}); got "
             f"{rule.name!r}."
         )
     RULES[rule.name] = rule
@@ -229,6 +230,6 @@ def rule(name: str) -> TaskRule:
         raise ConfigError(
             f"`rule` must be one of {', '.join(map(repr, RULES))}; got {name!r}. If it is your "
             "own rule, call `register_rule(TaskRule(...))` first, or pass the task itself "
-            "(`task=`)."
+            "(`task=`); the command line knows the built-in rules alone."
         )
     return RULES[name]

@@ -126,8 +126,18 @@ class ShortcutTask:
 
         Raises:
             ConfigError: If no rule of that name is registered.
+            TaskError: If a size is out of its range, is the rule's own, or is no field.
         """
         known = registered_rule(rule) if isinstance(rule, str) else rule
+        for name in sizes:
+            if name in ("n_classes", "name", "label", "shortcut"):
+                raise TaskError(
+                    f"`{name}` belongs to the rule {known.name!r} and cannot be given with it; "
+                    "leave it out, or make a task of your own with `ShortcutTask(...)`."
+                )
+            if name != "seed" and name not in _SIZES:
+                choices = [*(size for size in _SIZES if size != "n_classes"), "seed"]
+                raise TaskError(f"`{name}` is no field; choose from: {', '.join(choices)}.")
         return cls(known.label, known.shortcut, n_classes=known.n_classes, name=known.name, **sizes)
 
     @classmethod

@@ -156,7 +156,8 @@ def _circuit_event(
     elif not end.any():
         reason = "not measured after the onset"
     elif not np.isfinite(final):
-        reason = f"undefined at the last {rules.hysteresis} evaluations"
+        m = rules.hysteresis
+        reason = f"undefined at the last {'evaluation' if m == 1 else f'{m} evaluations'}"
     elif abs(final - phase1) < rules.min_change:
         reason = f"did not change (by less than {rules.min_change:g})"
     else:

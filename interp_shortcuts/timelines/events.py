@@ -28,6 +28,8 @@ class Event:
         description: What the event means, in words, with its thresholds.
         value: The value at that step of the curve that defines the event.
         reason: Why there is no such event; empty when there is one.
+        unmeasured: Whether it cannot be told if it happened, since what it is read from was not
+            measured.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Event:
     description: str
     value: float | None = None
     reason: str = ""
+    unmeasured: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,34 @@ class BehaviourCurves:
     consistent_loss: Float32[np.ndarray, " step"]
     chance: float
     n_adversarial: int | None
+    empty: frozenset[str] = frozenset()
+    """Splits that are known to hold no example."""
+
+    def missing(self, *splits: str) -> str:
+        """Which of these splits' accuracies is not known at any evaluation, in words, or ""."""
+        curves = {
+            "train": self.train,
+            "validation": self.validation,
+            "adversarial": self.adversarial,
+        }
+        unknown = [split for split in splits if not np.isfinite(curves[split]).any()]
+        empty = [split for split in unknown if split in self.empty]
+        rest = [split for split in unknown if split not in self.empty]
+        said = []
+        if empty:
+            said.append(f"there are no {' or '.join(empty)} examples")
+        if rest:
+            verb = "were" if len(rest) > 1 else "was"
+            said.append(f"{' and '.join(rest)} accuracy {verb} not measured")
+        return ", and ".join(said)
+
+    @property
+    def missing_answers(self) -> str:
+        """Why the outcome cannot be told; empty if it can."""
+        if self.answers:
+            return ""
+        apart = "validation and adversarial accuracy were never measured at the same evaluation"
+        return self.missing("validation", "adversarial") or apart
 
     @property
     def answers(self) -> bool:
@@ -105,11 +136,12 @@ def read_curves(data: xr.Dataset) -> BehaviourCurves:
             return data[variable].sel(split=split).to_numpy().astype(np.float32)
         return np.full(len(steps), np.nan, dtype=np.float32)
 
-    n_adversarial = None
-    if "n_examples" in data and "adversarial" in data["n_examples"].coords.get("split", ()):
-        counts = np.ravel(data["n_examples"].sel(split="adversarial").to_numpy())
-        if counts.size and np.isfinite(counts[-1]):
-            n_adversarial = int(counts[-1])
+    counts = {}
+    if "n_examples" in data and "split" in data["n_examples"].coords:
+        for split in map(str, data["n_examples"]["split"].to_numpy()):
+            asked = np.ravel(data["n_examples"].sel(split=split).to_numpy())
+            if asked.size and np.isfinite(asked[-1]):
+                counts[split] = int(asked[-1])
     return BehaviourCurves(
         steps=steps,
         train=curve("accuracy", "train"),
@@ -117,7 +149,8 @@ def read_curves(data: xr.Dataset) -> BehaviourCurves:
         adversarial=curve("accuracy", "adversarial"),
         consistent_loss=curve("loss", "consistent"),
         chance=chance,
-        n_adversarial=n_adversarial,
+        n_adversarial=counts.get("adversarial"),
+        empty=frozenset(split for split, n in counts.items() if n == 0),
     )
 
 
@@ -170,10 +203,14 @@ def _index(curves: BehaviourCurves, event: Event) -> int:
     return int(np.flatnonzero(curves.steps == event.step)[0])
 
 
+def _first_of(m: int) -> str:
+    return "first evaluation" if m == 1 else f"first of {m} consecutive evaluations"
+
+
 def _shortcut_learned(curves: BehaviourCurves, rules: PhaseRules) -> Event:
     ceiling = curves.chance * rules.shortcut_fraction_of_chance
     what = (
-        f"first of {rules.hysteresis} consecutive evaluations with validation accuracy >= "
+        f"{_first_of(rules.hysteresis)} with validation accuracy >= "
         f"{rules.validation_level:g} and adversarial accuracy <= {ceiling:.3g} "
         f"(chance is {curves.chance:.3g})"
     )
@@ -182,17 +219,17 @@ def _shortcut_learned(curves: BehaviourCurves, rules: PhaseRules) -> Event:
     if index is not None:
         return _dated(curves, "shortcut_learned", index, what, curves.adversarial)
     if not curves.answers:
-        reason = "validation or adversarial accuracy was not measured"
+        reason = curves.missing_answers
     elif level.any():
         reason = f"at shortcut level, but never at {rules.hysteresis} evaluations in a row"
     else:
         reason = "no evaluation is at shortcut level"
-    return Event("shortcut_learned", None, what, reason=reason)
+    return Event("shortcut_learned", None, what, reason=reason, unmeasured=not curves.answers)
 
 
 def _saturation(curves: BehaviourCurves, rules: PhaseRules) -> Event:
     what = (
-        f"first of {rules.hysteresis} consecutive evaluations with a loss <= "
+        f"{_first_of(rules.hysteresis)} with a loss <= "
         f"{rules.saturation_loss:g} nats on consistent training examples"
     )
     loss = curves.consistent_loss
@@ -200,26 +237,27 @@ def _saturation(curves: BehaviourCurves, rules: PhaseRules) -> Event:
     index = first_run(low, rules.hysteresis)
     if index is not None:
         return _dated(curves, "saturation", index, what, loss)
-    if not np.isfinite(loss).any():
+    unmeasured = not np.isfinite(loss).any()
+    if unmeasured and "consistent" in curves.empty:
+        reason = "there are no consistent examples"
+    elif unmeasured:
         reason = "the loss on consistent examples was not measured"
     elif low.any():
         reason = f"below the threshold, but never at {rules.hysteresis} evaluations in a row"
     else:
         reason = f"the lowest loss on consistent examples was {np.nanmin(loss):.3g} nats"
-    return Event("saturation", None, what, reason=reason)
+    return Event("saturation", None, what, reason=reason, unmeasured=unmeasured)
 
 
 def _generalised(curves: BehaviourCurves, rules: PhaseRules) -> Event:
-    asked = "" if curves.n_adversarial is None else f" on {curves.n_adversarial:,} examples"
+    asked = f" on {curves.n_adversarial:,} examples" if curves.n_adversarial else ""
     what = f"first evaluation with adversarial accuracy >= {rules.generalised_level:g}{asked}"
     hits = np.flatnonzero(curves.adversarial >= np.float32(rules.generalised_level))
     if hits.size:
         return _dated(curves, "generalised", int(hits[0]), what, curves.adversarial)
-    if not np.isfinite(curves.adversarial).any():
-        reason = "adversarial accuracy was not measured"
-    else:
-        reason = f"the highest adversarial accuracy was {np.nanmax(curves.adversarial):.4g}"
-    return Event("generalised", None, what, reason=reason)
+    missing = curves.missing("adversarial")
+    reason = missing or f"the highest adversarial accuracy was {np.nanmax(curves.adversarial):.4g}"
+    return Event("generalised", None, what, reason=reason, unmeasured=bool(missing))
 
 
 def _onset(curves: BehaviourCurves, rules: PhaseRules, learned: Event, generalised: Event) -> Event:
@@ -231,6 +269,8 @@ def _onset(curves: BehaviourCurves, rules: PhaseRules, learned: Event, generalis
     def absent(reason: str) -> Event:
         return Event("onset", None, what, reason=reason)
 
+    if learned.unmeasured:
+        return Event("onset", None, what, reason=learned.reason, unmeasured=True)
     if learned.step is None:
         return absent(f"no shortcut phase: {learned.reason}")
     start = _index(curves, learned)
@@ -259,10 +299,14 @@ def _onset(curves: BehaviourCurves, rules: PhaseRules, learned: Event, generalis
 
 
 def _lost(curves: BehaviourCurves, rules: PhaseRules, generalised: Event) -> Event:
+    m = rules.hysteresis
     what = (
         f"adversarial accuracy falls below {rules.lost_level:g} for good, after the run "
-        f"generalised; the last {rules.hysteresis} evaluations lie below it"
+        f"generalised; {'the last evaluation lies' if m == 1 else f'the last {m} evaluations lie'} "
+        "below it"
     )
+    if generalised.unmeasured:
+        return Event("lost", None, what, reason=generalised.reason, unmeasured=True)
     if generalised.step is None:
         return Event("lost", None, what, reason="the run did not generalise")
     after = _index(curves, generalised) + 1

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import xarray as xr
 
+from interp_shortcuts.errors import MeasureError
 from interp_shortcuts.measures.along import along_steps
 from interp_shortcuts.measures.base import Measure
 
@@ -64,6 +65,20 @@ class Measured:
             self._blocks = [join_steps(self._blocks)]
         block = self._blocks[0]
         return block if steps is None else at_steps(block, steps)
+
+
+def require_dataset(measure: Measure, result: object) -> xr.Dataset:
+    """The result, if it is what a measure must return.
+
+    Raises:
+        MeasureError: If it is something else; names the class of the measure.
+    """
+    if not isinstance(result, xr.Dataset):
+        raise MeasureError(
+            f"the measure `{type(measure).__name__}` must return an `xarray.Dataset`; it returned "
+            f"{type(result).__name__}."
+        )
+    return result
 
 
 def join_steps(blocks: Sequence[xr.Dataset]) -> xr.Dataset:

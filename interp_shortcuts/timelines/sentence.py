@@ -31,11 +31,8 @@ def run_sentence(
         return "There is no evaluation, so nothing can be said about this run."
     last = int(curves.steps[-1])
     if outcome == "undetermined":
-        return (
-            f"Validation or adversarial accuracy was not measured up to step {last}, so the "
-            "outcome cannot be told."
-        )
-    clauses = [_behaviour(outcome, curves, events, rules, last), *_circuits(events, circuit, rules)]
+        return f"By step {last} the outcome cannot be told: {curves.missing_answers}."
+    clauses = [_behaviour(outcome, curves, events, last), *_circuits(events, circuit, rules)]
     story = "; ".join(clauses) + "."
     causes = _causes(outcome, events, carriers)
     return f"{story} {causes}" if causes else story
@@ -43,6 +40,8 @@ def run_sentence(
 
 def accuracy_text(value: float) -> str:
     """A fraction in words' precision; 1.00 and 0.00 are kept for exactly one and zero."""
+    if math.isnan(value):
+        return "not measured"
     for digits in (2, 3, 4):
         text = f"{value:.{digits}f}"
         if float(text) not in (0.0, 1.0) or value in (0.0, 1.0):
@@ -54,13 +53,12 @@ def _behaviour(
     outcome: str,
     curves: BehaviourCurves,
     events: Mapping[str, Event],
-    rules: PhaseRules,
     last: int,
 ) -> str:
-    m = rules.hysteresis
-    validation = accuracy_text(curves.at_end(curves.validation, m))
-    adversarial = accuracy_text(curves.at_end(curves.adversarial, m))
-    train = accuracy_text(curves.at_end(curves.train, m))
+    # the outcome is read from means at the end, but a value "at step" is that of the step
+    validation = accuracy_text(float(curves.validation[-1]))
+    adversarial = accuracy_text(float(curves.adversarial[-1]))
+    train = accuracy_text(float(curves.train[-1]))
     chance = f"chance is {curves.chance:.2f}"
     if outcome in ("never learned", "memorised"):
         levels = f"validation {validation}, adversarial {adversarial} ({chance})"
@@ -108,7 +106,7 @@ def _completed(
 ) -> str:
     complete, learned = events["generalised"].step, events["shortcut_learned"].step
     onset, lost = events["onset"].step, events["lost"].step
-    asked = "" if curves.n_adversarial is None else f" (on {curves.n_adversarial:,} examples)"
+    asked = f" (on {curves.n_adversarial:,} examples)" if curves.n_adversarial else ""
     done = f"the rule was complete at step {complete}{asked}"
     if learned is None:
         text = f"The rule was complete at step {complete}{asked} with no shortcut phase before it"

@@ -142,7 +142,7 @@ class Timeline:
         """Writes the run's report: one HTML page that works offline.
 
         Args:
-            path: The HTML file.
+            path: The HTML file, or a folder, where it is called `report.html`.
             options: Those of `reports.write_report`.
         """
         from interp_shortcuts.reports import write_report

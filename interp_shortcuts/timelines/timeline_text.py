@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,17 @@ def title(timeline: Timeline) -> str:
     return ", ".join(words)
 
 
+def _evaluations(steps: Sequence[int]) -> str:
+    return f"{len(steps)} evaluation{'' if len(steps) == 1 else 's'}"
+
+
 def as_text(timeline: Timeline) -> str:
     """A few lines: what it is about, what was measured, what happened."""
     steps = timeline.steps
     span = f", steps {steps[0]} to {steps[-1]}" if steps else ""
     components = timeline.components()
     heads = f"; heads {' '.join(components)}" if components else ""
-    lines = [f"Timeline of {title(timeline)}", f"  {len(steps)} evaluations{span}{heads}"]
+    lines = [f"Timeline of {title(timeline)}", f"  {_evaluations(steps)}{span}{heads}"]
     for measure, names in _by_measure(timeline).items():
         lines.append(f"  {measure}: {', '.join(names)}")
     outcome, sentence = _story(timeline)
@@ -52,7 +57,7 @@ def as_html(timeline: Timeline) -> str:
     head = "".join(f"<th>{name}</th>" for name in ("variable", "dims", "units", "definition"))
     return (
         f"<div><p><b>Timeline of {escape(title(timeline))}</b><br>"
-        f"{len(steps)} evaluations{span}; heads {escape(' '.join(timeline.components()))}<br>"
+        f"{_evaluations(steps)}{span}; heads {escape(' '.join(timeline.components()))}<br>"
         f"<b>{escape(outcome)}</b>: {escape(sentence)}</p>"
         f"<details><summary>{len(rows)} variables</summary>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

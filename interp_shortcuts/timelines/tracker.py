@@ -7,7 +7,8 @@ measure is taken in `cadence`; what the measures compute is theirs.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 import xarray as xr
 from torch import nn
@@ -21,12 +22,13 @@ from interp_shortcuts.measures.registry import default_measures
 from interp_shortcuts.models.build import eager, weights_of
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.runs.checkpoint import content_hash
+from interp_shortcuts.runs.run import Run
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.timelines.cache import Kept, MeasureCache
 from interp_shortcuts.timelines.cadence import checked_cadence, marked
 from interp_shortcuts.timelines.layout import put_together
-from interp_shortcuts.timelines.measured import Measured
+from interp_shortcuts.timelines.measured import Measured, require_dataset
 from interp_shortcuts.timelines.provenance import timeline_attrs
 from interp_shortcuts.timelines.timeline import Timeline
 from interp_shortcuts.timelines.tracking import Tracking
@@ -54,7 +56,7 @@ class CircuitTracker:
 
     Args:
         source: A trajectory, or a task for `observe`.
-        measures: What to measure; None means `default_measures()`.
+        measures: What to measure, one measure or several; None means `default_measures()`.
         cadence: Every how many checkpoints (or observations) a measure is taken, by its `name`;
             1 for those left out, or one number for all. Written into the variables' attribute
             `cadence`. Changing it measures only what is missing.
@@ -63,28 +65,28 @@ class CircuitTracker:
         progress: Show one bar over checkpoints and measures if it takes more than two seconds.
 
     Raises:
-        MeasureError: If `measures` is empty, names one twice, or holds something else, or if
-            `cadence` is below 1 or names something else.
+        MeasureError: If `source` is neither a trajectory nor a task, if `measures` is empty, names
+            one twice, or holds something else, or if `cadence` is below 1 or names something else.
     """
 
     def __init__(
         self,
         source: Trajectory | Task,
         *,
-        measures: Sequence[Measure] | None = None,
+        measures: Measure | Sequence[Measure] | None = None,
         cadence: Mapping[str, int] | int = 1,
         spec: ModelSpec | None = None,
         cache: bool = True,
         progress: bool = True,
     ) -> None:
-        self._source = source
+        self._source = checked_source(source)
         trajectory = self.trajectory
         if trajectory is not None and spec not in (None, trajectory.spec):
             raise MeasureError(
                 "`spec` must be left out with a trajectory, or be the trajectory's own: got "
                 f"{spec}, and the trajectory has {trajectory.spec}."
             )
-        self.measures = _checked(default_measures() if measures is None else measures)
+        self.measures = checked_measures(default_measures() if measures is None else measures)
         self.cadence = checked_cadence(cadence, [measure.name for measure in self.measures])
         self.spec = spec if trajectory is None else trajectory.spec
         self.cache = cache
@@ -187,7 +189,7 @@ class CircuitTracker:
         for measure in self.measures:
             if last or len(self._hashes) % self.cadence[measure.name] == 0:
                 with located(measure.name, step):
-                    results[measure.key] = measure.measure(observation)
+                    results[measure.key] = require_dataset(measure, measure.measure(observation))
         digest = content_hash(weights_of(own))
         for key, result in results.items():
             self._observed[key].add_one(step, digest, result)
@@ -237,7 +239,44 @@ class CircuitTracker:
         return Timeline(put_together(parts).assign_attrs(self._attrs(run_id=run_id)))
 
 
-def _checked(measures: Sequence[Measure]) -> tuple[Measure, ...]:
+def checked_source(source: object) -> Trajectory | Task:
+    """The source; a run or a path is refused with what to give instead.
+
+    Raises:
+        MeasureError: If it is neither a trajectory nor a task.
+    """
+    if isinstance(source, Trajectory):
+        return source
+    if isinstance(source, Run):
+        raise MeasureError(
+            f"`source` must be a trajectory or a task; got {source!r}. Give `run.trajectory()`."
+        )
+    if isinstance(source, str | Path):
+        raise MeasureError(
+            f"`source` must be a trajectory or a task; got {str(source)!r}. For a run folder, give "
+            f"`Trajectory.open({str(source)!r})`."
+        )
+    if isinstance(source, type) or not isinstance(source, Task):
+        raise MeasureError(
+            "`source` must be a trajectory, such as `Trajectory.open(path)` or "
+            f"`run.trajectory()`, or a task; got {source!r}."
+        )
+    return source
+
+
+def checked_measures(measures: object) -> tuple[Measure, ...]:
+    """The measures as a tuple; one measure needs no list.
+
+    Raises:
+        MeasureError: If there are none, one is there twice or has no name, or something is no
+            measure.
+    """
+    if isinstance(measures, Measure):
+        measures = (measures,)
+    if isinstance(measures, str | type) or not isinstance(measures, Iterable):
+        raise MeasureError(
+            f"`measures` must hold measures, such as `[QKSpearman()]`; got {measures!r}."
+        )
     measures = tuple(measures)
     if not measures:
         raise MeasureError("`measures` must hold at least one measure; got none.")
@@ -245,6 +284,11 @@ def _checked(measures: Sequence[Measure]) -> tuple[Measure, ...]:
         if not isinstance(measure, Measure):
             raise MeasureError(
                 f"`measures` must hold measures, such as `QKSpearman()`; got {measure!r}."
+            )
+        if not isinstance(getattr(measure, "name", None), str):
+            raise MeasureError(
+                f"The measure `{type(measure).__name__}` must have a `name`; give its class one: "
+                '`name: ClassVar[str] = "my_measure"`.'
             )
     keys = [measure.key for measure in measures]
     for index, key in enumerate(keys):

@@ -19,7 +19,7 @@ from interp_shortcuts.models.build import build, load_weights
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.timelines.cache import Kept, MeasureCache
 from interp_shortcuts.timelines.cadence import due, marked
-from interp_shortcuts.timelines.measured import Measured
+from interp_shortcuts.timelines.measured import Measured, require_dataset
 
 SECONDS_BETWEEN_SAVES = 15.0
 
@@ -120,11 +120,12 @@ class Tracking:
         hashes = {step: self.trajectory.hash(step) for step in steps}
         for measure in measures:
             try:
-                results = measure.of_weights(weights, self.task)
+                results = require_dataset(measure, measure.of_weights(weights, self.task))
             except Exception:
                 for step in steps:  # once more, one at a time, to name the step that fails
                     with located(measure.name, step):
-                        measure.of_weights(self.trajectory.stacked([step]), self.task)
+                        one = self.trajectory.stacked([step])
+                        require_dataset(measure, measure.of_weights(one, self.task))
                 raise
             joined = along_steps([results], steps, constant=measure.constant, dim="checkpoint")
             self.found[measure.key].add(steps, hashes, joined)
@@ -144,7 +145,7 @@ class Tracking:
                 if step in wanted:
                     measure = self.found[key].measure
                     with located(measure.name, step):
-                        result = measure.measure(observation)
+                        result = require_dataset(measure, measure.measure(observation))
                     self.found[key].add_one(step, digest, result)
                     yield 1
 

@@ -72,9 +72,12 @@ def train(
         The run.
 
     Raises:
-        ConfigError: If the task is not the config's, or a setting is impossible.
+        ConfigError: If `config` is no `RunConfig`, the task is not the config's, or a setting is
+            impossible.
         StorageError: If the folder holds something else, or is damaged.
     """
+    if not isinstance(config, RunConfig):
+        raise ConfigError(f"`config` must be a RunConfig; got {type(config).__name__}.")
     if threads is not None and threads < 1:
         raise ConfigError(f"`threads` must be at least 1; got {threads}.")
     folder = RunFolder(Path(out))

@@ -256,3 +256,22 @@ def test_errors():
         applied(small_model(), Ablate("L0.H0", kind="mean", reference=empty)),
     ):
         pass
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_name_of_a_split_is_no_reference():
+    message = r"`reference` must be a split .*got 'train'.*`task.split\('train'\)`"
+    for intervene in (
+        lambda: Ablate("L0.H0", "mean", reference="train"),  # type: ignore[arg-type]
+        lambda: AblateQK("L0.H0", "reference mean", reference="train"),  # type: ignore[arg-type]
+        lambda: AblateOV("L0.H0", reference="train"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InterventionError, match=message):
+            intervene()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_component_must_be_text():
+    for named in ((0, 1), 5, [(0, 1)], None):
+        with pytest.raises(InterventionError, match=r"must be text such as 'L0.H1'"):
+            Ablate(named)  # type: ignore[arg-type]

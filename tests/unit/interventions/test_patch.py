@@ -137,3 +137,11 @@ def test_errors():
         patched(model, tokens, Patch("L0.H1", torch.zeros(4, 6, dtype=torch.long)))
     with pytest.raises(InterventionError, match=r"from 0 to `d_vocab` - 1"):
         patched(model, tokens, Patch("L0.H1", torch.full((4, 5), 7)))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_name_of_a_split_is_no_source():
+    with pytest.raises(InterventionError, match=r"`source` must .*`task.split\('adversarial'\)`"):
+        Patch("L0.H0", source="adversarial")  # type: ignore[arg-type]
+    with pytest.raises(InterventionError, match=r"`source` must .*got ndarray"):
+        Patch("L0.H0", source=np.zeros((2, 5)))  # type: ignore[arg-type]

@@ -85,3 +85,9 @@ def test_every_site_fires_and_has_an_effect(name):
         after = model(random_tokens())
     assert fired == {site(name, layer): 1}
     assert not torch.allclose(before, after)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_component_must_be_text():
+    with pytest.raises(ConfigError, match=r"must be text such as 'L0.H1'.*got 3"):
+        Component.parse(3)  # type: ignore[arg-type]

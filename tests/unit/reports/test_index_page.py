@@ -88,3 +88,16 @@ def test_names_are_escaped_and_no_runs_are_said(tmp_path: Path):
     assert "<script>alert" not in text
     assert "<i>t</i>" not in text
     assert "No runs were given." in write_index([], tmp_path / "n.html").read_text()
+
+
+def test_seeds_whose_adversarial_accuracy_is_unknown_are_in_no_rate_of_completion(tmp_path: Path):
+    unknown = entry("generalised", 1)
+    assert unknown.timeline is not None
+    unknown.timeline.data["accuracy"].loc[{"split": "adversarial"}] = float("nan")
+    both = write_index([entry("generalised", 0), unknown], tmp_path / "both.html").read_text()
+    row = both[both.index("rule complete at any time") :]
+    assert "never measured in 1 of 2 seeds" in row[:400]
+    assert ">1 of 1<" in row[:400]
+    alone = write_index([unknown], tmp_path / "alone.html").read_text()
+    row = alone[alone.index("rule complete at any time") :].split("</tr>")[0]
+    assert row.count(">–<") == 3

@@ -350,3 +350,47 @@ def test_reports_load_no_torch():
         "assert 'torch' not in sys.modules and 'transformer_lens' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_missing_data_cannot_be_told_and_one_evaluation_is_one(tmp_path: Path):
+    data = make().data.isel(step=slice(0, 1)).copy(deep=True)
+    data["accuracy"].loc[{"split": "adversarial"}] = np.nan
+    path = write_report(Timeline(data), tmp_path / "r.html")
+    for text in (path.read_text(encoding="utf-8"), path.with_suffix(".md").read_text()):
+        assert "Cannot be told: adversarial accuracy was not measured" in text
+        assert "1 evaluation from step 0" in text
+    assert "  1 evaluation, steps 0 to 0" in repr(Timeline(data))
+
+
+def test_an_unfinished_run_says_so_at_the_top(tmp_path: Path):
+    note = "training diverged at step 12 of 100: <loss> is NaN"
+    path = write_report(make(), tmp_path / "r.html", status_note=note)
+    text = path.read_text(encoding="utf-8")
+    assert 'class="banner"' in text[: text.index("<h1>")]
+    assert note in Page(text).text
+    assert "training diverged at step 12 of 100" in path.with_suffix(".md").read_text()
+    assert json.loads(path.with_suffix(".json").read_text())["status_note"] == note
+    clean = write_report(make(), tmp_path / "clean.html").read_text(encoding="utf-8")
+    assert 'class="banner"' not in clean
+
+
+def test_a_folder_gets_report_html(tmp_path: Path):
+    (tmp_path / "runs").mkdir()
+    assert write_report(make(), tmp_path / "runs") == tmp_path / "runs" / "report.html"
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_ways_to_make_it_again_work_for_a_rule_of_ones_own():
+    data = make().data
+    again = report_facts(Timeline(data))["remake"]
+    assert [way["language"] for way in again] == ["sh", "python"]
+    assert "out='synthetic-generalised-again')" in again[1]["code"]
+    config = json.loads(data.attrs["config"])
+    config["task"] |= {"rule": "my_rule", "rule_fingerprint": "0123456789abcdef"}
+    data.attrs["config"] = json.dumps(config)
+    own = report_facts(Timeline(data))["remake"]
+    assert [way["language"] for way in own] == ["python", "python"]
+    assert "Trajectory.open('synthetic-generalised', task=task)" in own[0]["code"]
+    assert "out='synthetic-generalised-again', task=task)" in own[1]["code"]
+    for way in own:
+        compile(way["code"], "snippet", "exec")

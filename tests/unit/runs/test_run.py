@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tiny_runs import TINY
 
+from interp_shortcuts.cli.tracked import _unfinished
 from interp_shortcuts.errors import StorageError
 from interp_shortcuts.runs.lock import training_lock
 from interp_shortcuts.runs.run import STATUSES, Run
@@ -78,3 +79,21 @@ def test_a_config_that_was_edited_afterwards_is_found(copy: RunFolder):
     copy.write_config(TINY.replace(lr=0.5))
     with pytest.raises(StorageError, match=r"config.json' was changed after the run began"):
         Run.open(copy.path)
+
+
+def test_the_last_step_of_a_run_that_was_killed_is_the_last_on_disk(copy: RunFolder):
+    manifest = copy.read_manifest()
+    copy.write_manifest({**manifest, "status": "running", "step": 0})
+    run = Run.open(copy.path)
+    assert run.last_step == 30
+    assert "step 30 of 30" in repr(run)
+    lines = copy.curves_path.read_bytes().splitlines(keepends=True)
+    copy.curves_path.write_bytes(b"".join(lines[:2]) + lines[2][:9])
+    for step in (20, 25, 30):
+        copy.checkpoint_path(step).unlink()
+    assert run.last_step == 15
+    assert _unfinished(run) == "training interrupted at step 15 of 30"
+    copy.curves_path.write_bytes(b"damaged\n")
+    assert run.last_step == 15
+    copy.write_manifest({**manifest, "status": "failed", "step": 3})
+    assert run.last_step == 3

@@ -34,6 +34,19 @@ def test_replace_names_the_unknown_field_and_the_choices():
         RunConfig().replace(task={"lr": 0.8})
 
 
+def test_a_misspelt_field_gets_a_hint():
+    with pytest.raises(ConfigError, match=r"Did you mean `ratio`\?"):
+        RunConfig().replace(ratoi=0.8)
+    with pytest.raises(ConfigError, match=r"\.$"):
+        RunConfig().replace(qqqqqq=0.8)
+
+
+def test_a_part_s_field_given_to_the_whole_points_to_replace():
+    message = r"`ratio` is a field of `task`.*`RunConfig\(\).replace\(ratio=0.8\)`"
+    with pytest.raises(ValidationError, match=message):
+        RunConfig(ratio=0.8)  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -48,6 +48,15 @@ def test_an_unknown_field_is_named_with_file_and_cure(tmp_path: Path):
         folder.read_config()
 
 
+def test_a_field_outside_its_part_is_named_without_the_whole_config(tmp_path: Path):
+    folder = RunFolder(tmp_path)
+    folder.write_config(TINY)
+    data = json.loads(folder.config_path.read_text())
+    folder.config_path.write_text(json.dumps({**data, "lr": 0.1}))
+    with pytest.raises(StorageError, match="not a valid config: `lr` is a field of `optim`"):
+        folder.read_config()
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe"])
 def test_damaged_json_is_an_error(tmp_path: Path, content: bytes):
     folder = RunFolder(tmp_path)

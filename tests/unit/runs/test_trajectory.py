@@ -287,9 +287,7 @@ def test_own_files_that_are_missing_or_of_another_kind(tmp_path: Path):
     with pytest.raises(StorageError, match=r"list.pt' must hold a state dict; got list"):
         read(tmp_path / "list.pt")
     torch.save({"weights": Path("x")}, tmp_path / "code.pt")
-    with pytest.raises(
-        StorageError, match=r"code.pt' is damaged, truncated, or holds more than tensors"
-    ):
+    with pytest.raises(StorageError, match=r"code.pt' holds more than tensors.*could run code"):
         read(tmp_path / "code.pt")
     torch.save(initial_weights(SPEC, 0), tmp_path / "cut.pt")
     whole = (tmp_path / "cut.pt").read_bytes()
@@ -321,3 +319,22 @@ def test_identical_consecutive_checkpoints_warn_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(list(trajectory)) == 3
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    "malformed", [{0: "a"}, "a.safetensors", 7, ["a.safetensors"], [(0, 3)], [("a", 0)], [(0,)]]
+)
+def test_entries_that_are_no_pairs(malformed):
+    with pytest.raises(
+        StorageError, match=r"each entry must be \(step, file or state dict\); got .+\.$"
+    ):
+        Trajectory.from_checkpoints(malformed, spec=SPEC, task=TASK)
+
+
+def test_a_pickled_model_is_refused_in_plain_text(tmp_path: Path):
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "model.pt")
+    with pytest.raises(StorageError, match=r"holds more than tensors .*Linear") as caught:
+        Trajectory.from_checkpoints([(0, tmp_path / "model.pt")], spec=SPEC, task=TASK).weights(0)
+    assert "torch.save(model.state_dict(), path)" in str(caught.value)
+    assert "\x1b" not in str(caught.value)

@@ -262,6 +262,13 @@ def test_an_unknown_split_lists_the_names():
         small().split("test")
 
 
+def test_a_named_task_takes_sizes_alone():
+    with pytest.raises(TaskError, match="`n_classes` belongs to the rule 'max_parity'"):
+        ShortcutTask.named("max_parity", n_classes=5)
+    with pytest.raises(TaskError, match=r"`size` is no field; choose from: length, .*seed"):
+        ShortcutTask.named("max_parity", size=5)
+
+
 def test_splits_are_made_once_and_cannot_be_replaced():
     task = small()
     assert task.splits is task.splits

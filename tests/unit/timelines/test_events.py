@@ -208,3 +208,53 @@ def test_rules_are_checked() -> None:
 def test_an_unknown_event_name_lists_the_known_ones() -> None:
     with pytest.raises(MeasureError, match="'completion'"):
         find_phases(run([0.1] * 3)).event("completion")
+
+
+def test_missing_data_is_told_from_what_did_not_happen() -> None:
+    data = run([0.1] * 3)
+    data["accuracy"].loc[{"split": "adversarial"}] = np.nan
+    phases = find_phases(data)
+    for name in ("shortcut_learned", "onset", "generalised", "lost"):
+        assert phases.event(name).reason == "adversarial accuracy was not measured"
+        assert phases.event(name).unmeasured
+    assert not phases.event("saturation").unmeasured
+    assert phases.sentence == (
+        "By step 20 the outcome cannot be told: adversarial accuracy was not measured."
+    )
+    data["n_examples"].loc[{"split": "adversarial"}] = 0
+    none = find_phases(data)
+    assert "on 0 examples" not in none.event("generalised").description
+    assert none.event("lost").reason == "there are no adversarial examples"
+    assert none.sentence.endswith("there are no adversarial examples.")
+    neither = find_phases(data.drop_vars("accuracy").drop_vars("n_examples"))
+    assert neither.sentence.endswith("validation and adversarial accuracy were not measured.")
+    assert not any(event.unmeasured for event in find_phases(run([0.1] * 3)).events)
+
+
+@pytest.mark.parametrize(
+    ("adversarial", "validation", "train", "outcome", "words"),
+    [
+        (
+            [0.5, 0.4, 0.3],
+            [0.5, 0.6, 0.7],
+            0.5,
+            "never learned",
+            "validation 0.70, adversarial 0.30",
+        ),
+        ([0.5, 0.4, 0.3], [0.5, 0.6, 0.7], 1.0, "memorised", "validation 0.70, adversarial 0.30"),
+        ([0.1, 0.1, 0.0], [1, 1, 0.96], 0.9, "shortcut", "was 0.00 and validation 0.96 at step 20"),
+        ([0.1, 0.1, 0.7, 0.9], 1.0, 0.9, "partial", "adversarial accuracy was 0.90 at step 30"),
+    ],
+)
+def test_a_value_at_a_step_is_that_of_the_step(
+    adversarial: list[float], validation: float, train: float, outcome: str, words: str
+) -> None:
+    phases = find_phases(run(adversarial, validation, train=train))
+    assert phases.outcome == outcome
+    assert words in phases.sentence
+
+
+def test_one_evaluation_is_not_several() -> None:
+    phases = find_phases(run([0.1, 0.1]), PhaseRules(hysteresis=1))
+    assert phases.event("shortcut_learned").description.startswith("first evaluation with")
+    assert phases.event("lost").description.endswith("the last evaluation lies below it")

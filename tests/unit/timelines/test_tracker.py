@@ -17,12 +17,13 @@ from interp_shortcuts.errors import MeasureError, StorageError
 from interp_shortcuts.measures.base import Observation, WeightsMeasure
 from interp_shortcuts.models.build import build
 from interp_shortcuts.models.weights import Weights
+from interp_shortcuts.runs.run import Run
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.timelines import tracking as tracking_module
 from interp_shortcuts.timelines.cache import PARTIAL_NAME
 from interp_shortcuts.timelines.timeline import FILE_NAME, Timeline
-from interp_shortcuts.timelines.tracker import CircuitTracker
+from interp_shortcuts.timelines.tracker import CircuitTracker, checked_measures, checked_source
 
 
 def test_everything_is_measured_once_and_stored(folder: Path) -> None:
@@ -329,3 +330,54 @@ def test_a_variable_of_the_users_own_in_the_file_is_no_measurement(folder: Path)
     CALLS.clear()
     xr.testing.assert_identical(track(folder, Sums()).data, timeline.data)
     assert not CALLS
+
+
+def test_a_source_that_is_no_trajectory_says_what_to_give(folder: Path) -> None:
+    for source in (folder, str(folder)):
+        with pytest.raises(MeasureError, match=r"give `Trajectory\.open\("):
+            checked_source(source)
+    with pytest.raises(MeasureError, match=r"Give `run\.trajectory\(\)`"):
+        checked_source(Run.open(folder))
+    with pytest.raises(MeasureError, match=r"must be a trajectory, such as .*got 3"):
+        checked_source(3)
+
+
+def test_one_measure_needs_no_list(folder: Path) -> None:
+    trajectory = Trajectory.open(folder)
+    assert CircuitTracker(trajectory, measures=Sums()).measures == (Sums(),)
+    for wrong in (Sums, "sums", 3):
+        with pytest.raises(MeasureError, match=r"`measures` must hold measures"):
+            checked_measures(wrong)
+
+
+@dataclass(frozen=True)
+class Nameless(Answers):
+    name = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Numbers(Answers):
+    name: ClassVar[str] = "numbers"
+
+    def measure(self, observation: Observation) -> xr.Dataset:
+        return 0.5  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class WeightNumbers(Sums):
+    name: ClassVar[str] = "weight_numbers"
+
+    def of_weights(self, weights: Weights, task: Task) -> xr.Dataset:
+        return values_of(weights)  # type: ignore[return-value]
+
+
+def test_measures_that_break_their_contract_are_named(folder: Path) -> None:
+    trajectory = Trajectory.open(folder)
+    with pytest.raises(MeasureError, match=r"`Nameless` must have a `name`"):
+        CircuitTracker(trajectory, measures=[Nameless()])
+    for measure in (Numbers(), WeightNumbers()):
+        words = rf"`{type(measure).__name__}` must return an `xarray\.Dataset`; it returned"
+        with pytest.raises(MeasureError, match=words):
+            CircuitTracker(trajectory, measures=[measure]).track()
+    with pytest.raises(MeasureError, match=r"`Numbers` must return"):
+        CircuitTracker(trajectory.task, measures=Numbers()).observe(0, trajectory.model(0))

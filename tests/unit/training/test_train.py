@@ -265,8 +265,10 @@ def test_a_task_of_your_own(tmp_path: Path):
     run = run_of(config, tmp_path / "run", task=task)
     assert run.manifest["task_fingerprint"] == task.fingerprint
     assert run.trajectory(task=task).task is task
-    with pytest.raises(StorageError, match=r"cannot be built from .*config.json.*Give it as `task"):
+    with pytest.raises(StorageError, match=r"cannot be built from .*config.json") as caught:
         _ = run.trajectory().task
+    assert str(caught.value).count("`task=`") == 1
+    assert "the command line knows the built-in rules alone" in str(caught.value)
     with pytest.raises(StorageError, match="The task is not the one that"):
         run.trajectory(task=last_parity(seed=5))
 
@@ -294,3 +296,10 @@ def test_a_folder_that_is_being_trained_in_is_left_alone(tmp_path: Path):
         pytest.raises(StorageError, match="being trained in by another process"),
     ):
         run_of(TINY, tmp_path, resume=True)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_config_of_another_kind_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigError, match="`config` must be a RunConfig; got dict"):
+        train({"a": 1}, out=tmp_path / "run")  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
