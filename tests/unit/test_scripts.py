@@ -61,7 +61,15 @@ def test_outcome_table_as_csv(cells: Path, capsys: pytest.CaptureFixture[str], t
     assert table["problem"].isna().all()
 
 
-@pytest.mark.parametrize("name", ["phase2_report", "outcome_table"])
+def test_handover_table(cells: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    assert script("analyses", "handover_table").main((cells,), csv=tmp_path / "h.csv") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("| run | outcome | shortcut_learned |")
+    assert "| onset | 0 | 4 |" in out
+    assert len(pd.read_csv(tmp_path / "h.csv")) == 4
+
+
+@pytest.mark.parametrize("name", ["phase2_report", "outcome_table", "handover_table"])
 def test_analyses_of_nothing_are_misuse(name: str, capsys: pytest.CaptureFixture[str]):
     assert script("analyses", name).main((Path("no-such-folder"),)) == 2
     assert "error: `no-such-folder` matches nothing" in capsys.readouterr().err
