@@ -28,6 +28,7 @@ from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.tasks.features import Feature
 
 PAPER = "arXiv:2607.10116"
+DIRECT_PATH = "exact for layer 0; for deeper layers the direct path from the embeddings"
 BOUNDS = ("low", "high")
 
 

@@ -14,7 +14,13 @@ import numpy as np
 import xarray as xr
 
 from interp_shortcuts.errors import MeasureError
-from interp_shortcuts.measures.base import PAPER, WeightsMeasure, axis_labels, require_finite
+from interp_shortcuts.measures.base import (
+    DIRECT_PATH,
+    PAPER,
+    WeightsMeasure,
+    axis_labels,
+    require_finite,
+)
 from interp_shortcuts.measures.feature_field import (
     FeatureSpec,
     as_features,
@@ -26,8 +32,6 @@ from interp_shortcuts.models.views import ov_logits
 from interp_shortcuts.models.weights import Weights
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.tasks.features import Feature
-
-DIRECT_PATH = "exact for layer 0; for deeper layers the direct path from the embeddings"
 
 
 @dataclass(frozen=True)

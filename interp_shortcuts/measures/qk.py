@@ -14,7 +14,14 @@ import numpy as np
 import xarray as xr
 
 from interp_shortcuts.measures.along import over_weights
-from interp_shortcuts.measures.base import BOUNDS, PAPER, Measure, axis_labels, require_finite
+from interp_shortcuts.measures.base import (
+    BOUNDS,
+    DIRECT_PATH,
+    PAPER,
+    Measure,
+    axis_labels,
+    require_finite,
+)
 from interp_shortcuts.measures.feature_field import (
     FeatureSpec,
     as_features,
@@ -35,8 +42,6 @@ from interp_shortcuts.models.weights import Weights
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.tasks.features import Feature
-
-DIRECT_PATH = "exact for layer 0; for deeper layers the direct path from the embeddings"
 
 
 @dataclass(frozen=True)
