@@ -206,8 +206,17 @@ class StagedModel:
             tokens: The sequences.
             row: The read position, for which alone the last layer is computed; None for all.
         """
-        resid = self.embed(tokens)
-        for layer in range(self.n_layers):
+        return self.stages_from(self.embed(tokens), 0, row=row)
+
+    def stages_from(
+        self,
+        resid: Float[Tensor, "*batch position d_model"],
+        first: int,
+        *,
+        row: int | None = None,
+    ) -> Iterator[Stage]:
+        """As `stages`, going on from the residual stream before the layer `first`."""
+        for layer in range(first, self.n_layers):
             asked = row if layer == self.n_layers - 1 else None
             x = self.layers[layer].norm1(resid)
             pattern = self.attend(layer, x, row=asked)

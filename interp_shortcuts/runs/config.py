@@ -46,6 +46,12 @@ class OptimConfig(BaseModel):
     grad_clip: float | None = Field(
         default=None, gt=0, description="Largest total gradient norm; none: no clipping."
     )
+    precision: Literal["float32", "bfloat16"] = Field(
+        default="float32",
+        description="Arithmetic of the training step. bfloat16: the matrix products of forward "
+        "and backward (autocast), with weights, optimiser and evaluations in float32; slower than "
+        "float32 on processors without bfloat16 arithmetic.",
+    )
 
     @model_validator(mode="after")
     def _momentum_is_for_sgd(self) -> OptimConfig:
@@ -116,8 +122,14 @@ class RunConfig(BaseModel):
 
     @property
     def run_id(self) -> str:
-        """16 hex digits that identify the run: the hash of every field but `name`."""
-        return short_hash(self.model_dump(mode="json", exclude={"name"}))
+        """16 hex digits that identify the run: the hash of every field but `name`.
+
+        Fields that came later are left out at their default, so that older runs keep their id.
+        """
+        data = self.model_dump(mode="json", exclude={"name"})
+        if data["optim"]["precision"] == "float32":
+            del data["optim"]["precision"]
+        return short_hash(data)
 
     def replace(self, **changes: Any) -> RunConfig:
         """A copy with some fields changed, validated again.

@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from interp_shortcuts.models.chunks import ChunkedSequences
 from interp_shortcuts.models.hooks import reading
 from interp_shortcuts.models.lens import HookedTransformer
-from interp_shortcuts.models.staged import StagedModel, read_logits_pruned
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.tasks.split import Split, rows_in_train
 
-CHUNK = 4096
+
+def chunked_splits(model: HookedTransformer, task: Task) -> dict[str, ChunkedSequences]:
+    """The splits as `evaluate` reads them, without those that are part of train.
+
+    Worth making once for a run, which evaluates the same splits again and again.
+    """
+    return {
+        name: ChunkedSequences.of(
+            split.tokens.to(model.W_E.device), model, position=task.read_position
+        )
+        for name, split in task.splits.items()
+        if name == "train" or rows_in_train(task.splits, name) is None
+    }
 
 
-def evaluate(model: HookedTransformer, task: Task) -> dict[str, dict[str, Any]]:
+def evaluate(
+    model: HookedTransformer,
+    task: Task,
+    chunked: Mapping[str, ChunkedSequences] | None = None,
+) -> dict[str, dict[str, Any]]:
     """Loss, accuracy and shortcut rate on every split; the model is left as it was.
+
+    Args:
+        model: The model; hooks do not act.
+        task: The task.
+        chunked: What `chunked_splits` gave for a model of this size and this task.
 
     Returns:
         For each split: `loss` (mean, nats), `accuracy` and `shortcut_rate` (the fraction whose
@@ -26,23 +48,24 @@ def evaluate(model: HookedTransformer, task: Task) -> dict[str, dict[str, Any]]:
     """
     found: dict[str, Float[Tensor, "example class"]] = {}
     with reading(model) as eager_model:
-        staged = StagedModel.of(eager_model)
-        for name, split in task.splits.items():
+        chunked = chunked_splits(eager_model, task) if chunked is None else chunked
+        for name in task.splits:
             rows = rows_in_train(task.splits, name)
             known = found.get("train") if rows is not None else None
-            found[name] = _logits(staged, task, split) if known is None else known[rows]
+            found[name] = (
+                _logits(eager_model, chunked[name], task) if known is None else known[rows]
+            )
     return {name: _scores(found[name], task, split) for name, split in task.splits.items()}
 
 
-def _logits(staged: StagedModel, task: Task, split: Split) -> Float[Tensor, "example class"]:
-    """The logits at the read position, on the CPU, a bounded number of examples at a time."""
-    device = staged.W_E.device
-    parts = [
-        read_logits_pruned(staged, tokens.to(device), position=task.read_position).cpu()
-        for tokens in split.tokens.split(CHUNK)
-        if len(tokens)
-    ]
-    return torch.cat(parts) if parts else torch.empty(0, task.n_classes)
+def _logits(
+    model: HookedTransformer, sequences: ChunkedSequences, task: Task
+) -> Float[Tensor, "example class"]:
+    """The logits at the read position, on the CPU."""
+    found = torch.empty(sequences.n, task.n_classes, dtype=model.W_E.dtype)
+    for index, logits in sequences.logits(model):
+        found[index.cpu()] = logits.cpu()
+    return found
 
 
 def _scores(logits: Float[Tensor, "example class"], task: Task, split: Split) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """`train`: from a config to a run folder.
 
-The steps themselves are here: batch, loss at the read position, update, evaluation. The forward
-of a step is the pruned one of `models/staged.py`: the same logits as the HookedTransformer whose
-parameters it trains, without its hooks and without what the read position does not need. What is
-written, and in which order, is `session.py`'s business.
+The steps themselves are here: batch, gradient, update, evaluation. How the gradient of a batch is
+computed is in `gradient.py`; what is written, and in which order, is `session.py`'s business.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from tqdm.auto import tqdm
 from interp_shortcuts.errors import ConfigError, DivergedError
 from interp_shortcuts.models.build import build, load_weights, weights_of
 from interp_shortcuts.models.lens import HookedTransformer
-from interp_shortcuts.models.staged import read_logits_pruned
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.lock import training_lock
 from interp_shortcuts.runs.run import Run
@@ -29,7 +26,8 @@ from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.tasks.task import ShortcutTask
 from interp_shortcuts.training.batches import BatchOrder
 from interp_shortcuts.training.environment import training_environment
-from interp_shortcuts.training.evaluation import evaluate
+from interp_shortcuts.training.evaluation import chunked_splits, evaluate
+from interp_shortcuts.training.gradient import MeanLoss
 from interp_shortcuts.training.optim import make_optimizer
 from interp_shortcuts.training.resume import ResumeState
 from interp_shortcuts.training.session import Session, ended_run, log, read_state
@@ -113,9 +111,13 @@ class _Trainee:
     perfect: int = 0
 
     def __post_init__(self) -> None:
-        device = next(self.model.parameters()).device
-        split = self.task.split("train")
-        self._tokens, self._labels = split.tokens.to(device), split.labels.to(device)
+        self._chunked = chunked_splits(self.model, self.task)
+        self._loss = MeanLoss(
+            self.model,
+            self.task,
+            self._chunked["train"],
+            precision=self.config.optim.precision,
+        )
 
     @classmethod
     def start(
@@ -141,15 +143,10 @@ class _Trainee:
             DivergedError: If the loss is not a finite number; the weights are then as before.
         """
         batch = self.batches.next()
-        tokens = self._tokens if batch is None else self._tokens[batch]
-        labels = self._labels if batch is None else self._labels[batch]
-        logits = read_logits_pruned(self.model, tokens, position=self.task.read_position)
-        loss = self.task.loss(logits, labels).mean()
-        value = loss.item()
+        self.optimizer.zero_grad(set_to_none=True)
+        value = self._loss.backward(batch)
         if not math.isfinite(value):
             raise DivergedError(f"the loss is {value} at step {self.step}")
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
         if self.config.optim.grad_clip is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.optim.grad_clip)
         self.optimizer.step()
@@ -161,7 +158,7 @@ class _Trainee:
         Raises:
             DivergedError: If a weight or a loss is not a finite number.
         """
-        scores = evaluate(self.model, self.task)
+        scores = evaluate(self.model, self.task, self._chunked)
         losses = [score["loss"] for score in scores.values() if score["n"]]
         whole = all(bool(torch.isfinite(weight).all()) for weight in self.model.parameters())
         if not whole or not all(map(math.isfinite, losses)):

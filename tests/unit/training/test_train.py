@@ -207,7 +207,7 @@ def test_early_stop(tmp_path: Path):
 def test_a_failure_is_recorded_and_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     out = tmp_path / "run"
 
-    def fail(model, task):
+    def fail(model, task, chunked):
         raise OSError(f"no space left on {out}/curves.jsonl")
 
     with monkeypatch.context() as patch:
