@@ -7,6 +7,8 @@ computed is in `gradient.py`; what is written, and in which order, is `session.p
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,9 @@ from interp_shortcuts.training.gradient import MeanLoss
 from interp_shortcuts.training.optim import make_optimizer
 from interp_shortcuts.training.resume import ResumeState
 from interp_shortcuts.training.session import Session, ended_run, log, read_state
+
+Scores = dict[str, dict[str, Any]]
+"""What `evaluate` gives: numbers by split and name."""
 
 
 def train(
@@ -84,7 +89,7 @@ def train(
         if run.status == "diverged":
             log.warning("%s: the run diverged earlier and is returned as it is", folder.path)
         return run
-    task = _the_task(config, task)
+    task = the_task(config, task)
     folder.create()
     with training_lock(folder.path):
         state = read_state(folder, config, task) if resume else None
@@ -93,13 +98,13 @@ def train(
         with training_environment(threads=threads, device=torch.device(device)):
             session = Session(folder, config, config.spec, task, threads)
             session.begin(state, device=device)
-            trainee = _Trainee.start(config, task, state, device=device)
+            trainee = Trainee.start(config, task, state, device=device)
             _run_to_the_end(session, trainee, resumed=state is not None, progress=progress)
     return Run.open(folder.path)
 
 
 @dataclass
-class _Trainee:
+class Trainee:
     """The model in training, and all that changes with each step."""
 
     config: RunConfig
@@ -122,7 +127,7 @@ class _Trainee:
     @classmethod
     def start(
         cls, config: RunConfig, task: Task, state: ResumeState | None, *, device: str
-    ) -> _Trainee:
+    ) -> Trainee:
         """The initial model, or the one that a state holds."""
         model = build(config.spec, seed=config.seed, device=device)
         optimizer = make_optimizer(config.optim, model.parameters())
@@ -142,17 +147,26 @@ class _Trainee:
         Raises:
             DivergedError: If the loss is not a finite number; the weights are then as before.
         """
-        batch = self.batches.next()
         self.optimizer.zero_grad(set_to_none=True)
-        value = self._loss.backward(batch)
-        if not math.isfinite(value):
-            raise DivergedError(f"the loss is {value} at step {self.step}")
+        self.update(self._loss.backward(self.batches.next()))
+
+    def update(self, loss: float) -> None:
+        """The optimiser's part of a step, from the gradients that the parameters hold.
+
+        Args:
+            loss: The mean loss that they are the gradients of, in nats.
+
+        Raises:
+            DivergedError: If it is not a finite number; the weights are then as before.
+        """
+        if not math.isfinite(loss):
+            raise DivergedError(f"the loss is {loss} at step {self.step}")
         if self.config.optim.grad_clip is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.optim.grad_clip)
         self.optimizer.step()
         self.step += 1
 
-    def evaluate(self) -> dict[str, dict[str, Any]]:
+    def evaluate(self) -> Scores:
         """The scores on every split.
 
         Raises:
@@ -187,10 +201,31 @@ class _Trainee:
         )
 
 
-def _run_to_the_end(session: Session, trainee: _Trainee, *, resumed: bool, progress: bool) -> None:
+def _run_to_the_end(session: Session, trainee: Trainee, *, resumed: bool, progress: bool) -> None:
     """Train to the last step, and write how it ended, however it ended."""
+    schedule = session.config.schedule
+    with (
+        tqdm(
+            total=schedule.n_steps,
+            initial=trainee.step,
+            disable=not progress,
+            desc=f"{session.label} seed {session.config.seed}",
+            unit="step",
+        ) as bar,
+        ending(session, trainee),
+    ):
+        for scores in turns(session, trainee, resumed=resumed):
+            if scores:
+                bar.set_postfix(postfix(scores), refresh=False)
+            trainee.advance()
+            bar.update()
+
+
+@contextmanager
+def ending(session: Session, trainee: Trainee) -> Iterator[None]:
+    """Write how the run ended, if it is an error that ends it; only divergence is not raised."""
     try:
-        ended_by = _steps(session, trainee, resumed=resumed, progress=progress)
+        yield
     except DivergedError as error:
         session.warn(f"Training diverged: {error}. Try a smaller `lr` or a `grad_clip`.")
         session.end("diverged", step=trainee.step, error=str(error))
@@ -202,48 +237,42 @@ def _run_to_the_end(session: Session, trainee: _Trainee, *, resumed: bool, progr
         text = text.replace(str(session.folder.path), ".")
         session.end("failed", step=trainee.step, error=f"{type(error).__name__}: {text}")
         raise
-    else:
-        session.end("finished", step=trainee.step, ended_by=ended_by)
 
 
-def _steps(session: Session, trainee: _Trainee, *, resumed: bool, progress: bool) -> str:
-    """Train to the last step; the step that a run resumed from is written already."""
+def turns(session: Session, trainee: Trainee, *, resumed: bool) -> Iterator[Scores]:
+    """All that belongs to a run but its optimiser steps: each turn ends where one is due.
+
+    Gives the scores of an evaluation, empty where the step is none. The step that a run resumed
+    from is written already.
+    """
     schedule = session.config.schedule
     evaluated, kept = set(evaluation_steps(schedule)), set(kept_steps(schedule))
-    label = session.config.name or session.config.task.rule
-    with tqdm(
-        total=schedule.n_steps,
-        initial=trainee.step,
-        disable=not progress,
-        desc=f"{label} seed {session.config.seed}",
-        unit="step",
-    ) as bar:
-        while True:
-            if not resumed:
-                if trainee.step in evaluated:
-                    scores = trainee.evaluate()
-                    if trainee.step in kept or trainee.stops_early:
-                        session.keep(trainee.step, weights_of(trainee.model))
-                    session.record(trainee.step, scores)
-                    bar.set_postfix(_postfix(scores), refresh=False)
-                last = trainee.step == schedule.n_steps or trainee.stops_early
-                if last or trainee.step % schedule.resume_every == 0:
-                    session.save(trainee.state(threads=session.threads))
-            resumed = False
-            if trainee.stops_early:
-                return "early_stop"
-            if trainee.step == schedule.n_steps:
-                return "n_steps"
-            trainee.advance()
-            bar.update()
+    while True:
+        scores: Scores = {}
+        if not resumed:
+            if trainee.step in evaluated:
+                scores = trainee.evaluate()
+                if trainee.step in kept or trainee.stops_early:
+                    session.keep(trainee.step, weights_of(trainee.model))
+                session.record(trainee.step, scores)
+            last = trainee.step == schedule.n_steps or trainee.stops_early
+            if last or trainee.step % schedule.resume_every == 0:
+                session.save(trainee.state(threads=session.threads))
+        resumed = False
+        if trainee.stops_early or trainee.step == schedule.n_steps:
+            ended_by = "early_stop" if trainee.stops_early else "n_steps"
+            session.end("finished", step=trainee.step, ended_by=ended_by)
+            return
+        yield scores
 
 
-def _postfix(scores: dict[str, dict[str, Any]]) -> dict[str, str]:
+def postfix(scores: Scores) -> dict[str, str]:
+    """The two accuracies of a progress bar."""
     shown = {name: scores.get(name, {}).get("accuracy") for name in ("validation", "adversarial")}
     return {name: f"{value:.3f}" for name, value in shown.items() if value is not None}
 
 
-def _the_task(config: RunConfig, task: Task | None) -> Task:
+def the_task(config: RunConfig, task: Task | None) -> Task:
     """The config's task, or the given one if it is what the config describes."""
     if task is None:
         task = ShortcutTask.from_config(config.task, seed=config.seed)

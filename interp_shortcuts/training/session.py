@@ -72,6 +72,11 @@ class Session:
     threads: int
     manifest: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def label(self) -> str:
+        """What the run is called on a progress bar."""
+        return self.config.name or self.config.task.rule
+
     def begin(self, state: ResumeState | None, *, device: str) -> None:
         """Make the folder ready: clean up after a kill, and write config and manifest."""
         step = -1 if state is None else state.step
@@ -104,6 +109,11 @@ class Session:
                 f"Resumed at step {state.step} with {self.threads} threads after {state.threads}: "
                 "the rest of the run differs in rounding from an uninterrupted one."
             )
+        self.folder.write_manifest(self.manifest)
+
+    def note(self, **facts: Any) -> None:
+        """Write facts about this turn into the manifest."""
+        self.manifest |= facts
         self.folder.write_manifest(self.manifest)
 
     def warn(self, message: str) -> None:
