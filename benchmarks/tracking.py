@@ -8,6 +8,9 @@ The demo model (2 layers, 2 heads) is trained, and all measures are taken of its
 about some of the checkpoints, evenly spread, and its time is scaled to all of them. Training,
 imports and one checkpoint to warm up are not counted.
 
+The library measures with as many processes as the plain side has threads, each with one thread;
+starting them counts, and so does their memory, imports and all.
+
 On a machine that does other work too, trust the CPU time rather than the seconds, and use
 `--threads 1`: threads that wait for each other lose more than they gain there.
 """
@@ -31,6 +34,7 @@ import tyro
 from plain_tracking.comparison import TOLERANCE, Difference, agree, differences
 from plain_tracking.loop import measure_checkpoint
 from plain_tracking.reading import Sizes
+from process_costs import cpu_time, held_memory, other_processes, peak_memory
 
 from interp_shortcuts.measures.ablation import Ablation
 from interp_shortcuts.measures.base import Measure, WeightsMeasure
@@ -61,6 +65,8 @@ class Plan:
     plain_steps: tuple[int, ...]
     sizes: Sizes
     threads: int
+    workers: int
+    """Processes of the library's tracker, which share the threads."""
     in_process: bool
     """Both sides share a process, whose memory says nothing then."""
 
@@ -74,7 +80,7 @@ class Side(NamedTuple):
     cpu_seconds: float
     n_checkpoints: int
     peak: float
-    """Bytes beyond those held before the first checkpoint."""
+    """Bytes beyond those held before the first checkpoint, and all bytes of other processes."""
     per_measure: dict[str, float]
     """CPU seconds for each of the plain side's checkpoints."""
 
@@ -88,6 +94,7 @@ def main(
     plain_checkpoints: int | None = None,
     examples: int | None = None,
     default_sizes: bool = False,
+    workers: int | None = None,
     in_process: bool = False,
 ) -> int:
     """Times both sides, compares their numbers and prints a table.
@@ -101,6 +108,8 @@ def main(
         examples: Examples of the validation and of the adversarial split, half of those of train.
         default_sizes: Leave the causal measures at their default numbers of examples; otherwise
             they use every example of the splits, also as reference and for the residual stream.
+        workers: Processes of the library's tracker; as many as threads, or 1 if quick: a process
+            takes some seconds to start.
         in_process: Run both sides in this process; no memory is measured then.
 
     Returns:
@@ -114,14 +123,15 @@ def main(
         run = Path(folder) / "run"
         steps = trained_steps(run, n_checkpoints=n_checkpoints, n_examples=n, threads=threads)
         asked = np.unique(np.linspace(len(steps) - 1, 0, n_plain).round().astype(int))
-        plan = Plan(run, tuple(steps[index] for index in asked), sizes, threads, in_process)
+        n_workers = workers or (1 if quick or in_process else threads)
+        plan = Plan(run, tuple(steps[i] for i in asked), sizes, threads, n_workers, in_process)
         if in_process:
             library, plain = library_side(plan), plain_side(plan)
         else:
             library, plain = alone(library_side, plan), alone(plain_side, plan)
     apart = differences(library.numbers, plain.numbers)
     results = compared(library, plain, apart)
-    results |= {"threads": threads, "n_examples": n, "sizes": vars(sizes)}
+    results |= {"threads": threads, "workers": n_workers, "n_examples": n, "sizes": vars(sizes)}
     print_table(results)
     if json is not None:
         json.write_text(dumps(results, indent=2) + "\n")
@@ -177,16 +187,19 @@ def library_side(plan: Plan) -> Side:
     trajectory, measures = in_memory(plan), measures_of(plan.sizes)
 
     def track(part: Trajectory) -> CircuitTracker:
-        tracker = CircuitTracker(part, measures=measures, cache=False, progress=False)
+        tracker = CircuitTracker(
+            part, measures=measures, cache=False, progress=False, workers=plan.workers
+        )
         tracker.track()
         return tracker
 
     before = np.nan if plan.in_process else held_memory()
     track(trajectory[: trajectory.steps[0] + 1])
-    start, cpu_start = time.perf_counter(), time.process_time()
-    data = track(trajectory).timeline.data
-    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
-    peak = peak_memory() - before
+    start, cpu_start = time.perf_counter(), cpu_time()
+    with other_processes() as others:
+        data = track(trajectory).timeline.data
+    seconds, cpu_seconds = time.perf_counter() - start, cpu_time() - cpu_start
+    peak = peak_memory() - before + sum(others.values())
     steps = list(plan.plain_steps)
     numbers = {}
     for name, array in data.data_vars.items():
@@ -235,34 +248,15 @@ def plain_side(plan: Plan) -> Side:
 
     before = np.nan if plan.in_process else held_memory()
     measure(plan.plain_steps[0])
-    start, cpu_start = time.perf_counter(), time.process_time()
+    start, cpu_start = time.perf_counter(), cpu_time()
     found = [measure(step) for step in plan.plain_steps]
-    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    seconds, cpu_seconds = time.perf_counter() - start, cpu_time() - cpu_start
     peak = peak_memory() - before
     numbers = {name: np.stack([one[name] for one, _ in found]) for name in found[0][0]}
     per_measure = {
         name: float(np.mean([taken[name] for _, taken in found])) for name in found[0][1]
     }
     return Side(numbers, seconds, cpu_seconds, len(found), peak, per_measure)
-
-
-def held_memory() -> float:
-    """Bytes of main memory that this process holds."""
-    return _status("VmRSS")
-
-
-def peak_memory() -> float:
-    """The most that it ever held."""
-    return _status("VmHWM")
-
-
-def _status(field: str) -> float:
-    # not `getrusage`: its peak is inherited from the process that started this one
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return np.nan
-    line = next(line for line in status.read_text().splitlines() if line.startswith(field))
-    return float(line.split()[1]) * 1024
 
 
 def compared(library: Side, plain: Side, apart: Mapping[str, Difference]) -> dict[str, Any]:
@@ -300,7 +294,7 @@ def print_table(results: dict[str, Any]) -> None:
     n, n_plain = results["n_checkpoints"], results["n_plain_checkpoints"]
     print(
         f"{n} checkpoints of the 2-layer 2-head demo, {results['n_examples']} examples a split, "
-        f"{results['threads']} threads"
+        f"{results['threads']} threads, {results['workers']} processes of the library"
     )
     print(f"the plain loop was run on {n_plain} of the checkpoints; its time is scaled to {n}")
     print()

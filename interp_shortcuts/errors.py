@@ -34,5 +34,9 @@ class DivergedError(InterpShortcutsError, ValueError):
     """Training reached a loss that is not a finite number."""
 
 
+class WorkerLostError(InterpShortcutsError, RuntimeError):
+    """The process that trained a run died: killed, or out of memory."""
+
+
 class IdenticalCheckpointsWarning(UserWarning):
     """Two consecutive checkpoints hold the same weights, which usually means a loading bug."""

@@ -24,6 +24,7 @@ def main(
     *,
     seeds: str = "0-4",
     out: Path = Path("runs/max-parity"),
+    workers: int | None = None,
     threads: int | None = None,
     smoke: bool = False,
 ) -> int:
@@ -32,7 +33,8 @@ def main(
     Args:
         seeds: Which seeds of each cell: 0-4, 0,3,7 or 0-2,9.
         out: The folder of the run folders.
-        threads: Torch's thread count; none: torch's own choice.
+        workers: How many runs at once; none: one for each CPU.
+        threads: Torch's thread count for each run; none: 1, or torch's own choice for one worker.
         smoke: Tiny models for some steps, to see that the script runs.
     """
     preset = presets.smoke if smoke else presets.max_parity_paper
@@ -41,6 +43,7 @@ def main(
         configs,
         out=out,
         resume=True,
+        workers=workers,
         threads=threads,
         on_end=lambda result: print(f"{result.path}: {result.status} {result.error or ''}"),
     )

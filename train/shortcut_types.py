@@ -24,6 +24,7 @@ def main(
     *,
     seeds: str = "0-4",
     out: Path = Path("runs/shortcut-types"),
+    workers: int | None = None,
     threads: int | None = None,
     paper: bool = False,
     smoke: bool = False,
@@ -33,7 +34,8 @@ def main(
     Args:
         seeds: Which seeds of each task: 0-4, 0,3,7 or 0-2,9.
         out: The folder of the run folders.
-        threads: Torch's thread count; none: torch's own choice.
+        workers: How many runs at once; none: one for each CPU.
+        threads: Torch's thread count for each run; none: 1, or torch's own choice for one worker.
         paper: The paper's sizes instead of the demo's.
         smoke: Tiny models for some steps, to see that the script runs.
     """
@@ -47,6 +49,7 @@ def main(
         configs,
         out=out,
         resume=True,
+        workers=workers,
         threads=threads,
         on_end=lambda result: print(f"{result.path}: {result.status} {result.error or ''}"),
     )

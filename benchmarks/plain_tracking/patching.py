@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ def put_position(value: Tensor, position: int) -> Callable[..., Tensor]:
 
 def cross_split_patching(read: Read) -> Numbers:
     sizes, n_positions = read.sizes, read.task.context
+    # a difference of logits is divided by: float32 would leave it too few digits
+    exact = deepcopy(read.model).to(torch.float64, print_details=False)
     found: list[Numbers] = []
     for pairs in pairs_of(read.task, n_pairs=sizes.n_pairs):
         target = pairs.target.tokens
@@ -48,7 +51,7 @@ def cross_split_patching(read: Read) -> Numbers:
         numbers: Numbers = {}
         for pairing, source in pairs.sources.items():
             names = ("hook_z", "hook_mlp_out", "hook_resid_pre", "hook_resid_post")
-            source_logits, cache = cached(read.model, source.tokens, names)
+            cache = cached(read.model, source.tokens, names)[1]
             patched = [
                 run(read.model, target, replacing(heads, mlps, cache))
                 for heads, mlps in component_sets(mlps=True)
@@ -70,7 +73,8 @@ def cross_split_patching(read: Read) -> Numbers:
                 shape=(len(RESIDUAL), n_positions),
             )
             if pairing != "control":
-                numbers |= recovered(pairs, pairing, plain, source_logits, patched)
+                source_logits = run(exact, source.tokens, [])
+                numbers |= recovered(pairs, pairing, run(exact, target, []), source_logits, patched)
         found.append(numbers)
     return {
         name: np.stack([one[name] for one in found], -2 if name.endswith("interval") else -1)

@@ -21,6 +21,11 @@ from interp_shortcuts.cli.options import (
     TrackCommand,
     TrainCommand,
 )
+from interp_shortcuts.cli.sweep_options import (
+    SweepResultsCommand,
+    SweepRunCommand,
+    SweepStatusCommand,
+)
 from interp_shortcuts.errors import ConfigError, InterpShortcutsError
 from interp_shortcuts.presets import PRESETS
 from interp_shortcuts.runs.store import RunFolder
@@ -69,6 +74,7 @@ def run_train(command: TrainCommand) -> int:
             out=command.out,
             resume=command.resume,
             threads=command.threads,
+            workers=command.workers,
             on_start=lambda config, path: note(f"seed {config.seed} -> {path}"),
             on_end=lambda result: _print_result(result, debug=command.debug),
         )
@@ -117,6 +123,35 @@ def run_report(command: ReportCommand) -> int:
     except KeyboardInterrupt:
         raise Interrupted(GO_ON) from None
     return 1 if problems else 0
+
+
+@run_command.register
+def run_sweep(command: SweepRunCommand) -> int:
+    """What is missing of every sweep in a script; 1 if any run of it failed."""
+    from interp_shortcuts.cli.sweeping import plan_sweeps, train_sweeps
+
+    if command.dry_run:
+        return plan_sweeps(command)
+    try:
+        return train_sweeps(command)
+    except KeyboardInterrupt:
+        raise Interrupted(GO_ON) from None
+
+
+@run_command.register
+def run_sweep_status(command: SweepStatusCommand) -> int:
+    """How far sweeps are, cell by cell."""
+    from interp_shortcuts.cli.sweeping import show_status
+
+    return show_status(command)
+
+
+@run_command.register
+def run_sweep_results(command: SweepResultsCommand) -> int:
+    """The tables of sweeps; prints their paths."""
+    from interp_shortcuts.cli.sweeping import write_tables
+
+    return write_tables(command)
 
 
 @run_command.register

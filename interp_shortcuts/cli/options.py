@@ -20,6 +20,8 @@ from pydantic import BaseModel
 from interp_shortcuts.presets import PRESETS, Preset
 from interp_shortcuts.runs.config import RunConfig
 
+_SWEEP_WORDS = ("run", "status", "results", "--help", "-h")
+
 # Fields that are set otherwise: by --seeds, by the preset's name, by the task itself.
 _NOT_FLAGS = {"seed", "name", "rule_fingerprint"}
 
@@ -83,7 +85,10 @@ class TrainCommand(PresetCommand):
     """`train PRESET`."""
 
     seeds: str = "0"
-    """Which seeds: 0-4, 0,3,7 or 0-2,9. They are trained one after another."""
+    """Which seeds: 0-4, 0,3,7 or 0-2,9."""
+    workers: int | None = None
+    """How many seeds are trained at once; none: as many as the CPUs hold, with `threads` each (one
+    unless set)."""
     out: Path = Path("runs")
     """The folder of the run folders, each named <preset>-<setting>-seed<k>."""
     resume: bool = False
@@ -109,11 +114,14 @@ class ReportCommand(FoldersCommand):
 
 
 def parse(args: Sequence[str]) -> Command:
-    """The command that the arguments spell.
+    """The command that the arguments spell; `sweep FILE` is short for `sweep run FILE`.
 
     Raises:
         SystemExit: With 0 after `--help`, with 2 after a message about a mistake.
     """
+    args = list(args)
+    if args[:1] == ["sweep"] and args[1:] and args[1] not in _SWEEP_WORDS:
+        args = ["sweep", "run", *args[1:]]
     chosen: Any = tyro.cli(
         _commands(),
         prog="interp-shortcuts",
@@ -126,11 +134,17 @@ def parse(args: Sequence[str]) -> Command:
             tyro.conf.FlagCreatePairsOff,
         ),
     )
-    return chosen if isinstance(chosen, Command) else chosen.preset
+    return chosen if isinstance(chosen, Command) else chosen.which
 
 
 @cache
 def _commands() -> Any:
+    from interp_shortcuts.cli.sweep_options import (
+        SweepResultsCommand,
+        SweepRunCommand,
+        SweepStatusCommand,
+    )
+
     def named(command: Any, name: str, description: str, **more: Any) -> Any:
         return Annotated[command, tyro.conf.subcommand(name, description=description, **more)]
 
@@ -146,8 +160,16 @@ def _commands() -> Any:
             for preset in PRESETS.values()
         )
     ]
+    sweeps = Union[  # noqa: UP007
+        named(SweepRunCommand, "run", "Train what is missing of the sweeps in FILE; the default."),
+        named(SweepStatusCommand, "status", "Show how far sweeps are, also while they run."),
+        named(SweepResultsCommand, "results", "Write results.csv and results.parquet."),
+    ]
+    sweep_any = dataclasses.make_dataclass(
+        "SweepAny", [("which", Annotated[sweeps, tyro.conf.arg(name="")])], frozen=True
+    )
     train_any = dataclasses.make_dataclass(
-        "TrainAny", [("preset", Annotated[presets, tyro.conf.arg(name="")])], frozen=True
+        "TrainAny", [("which", Annotated[presets, tyro.conf.arg(name="")])], frozen=True
     )
     return Union[  # noqa: UP007
         named(
@@ -159,6 +181,12 @@ def _commands() -> Any:
         ),
         named(PresetsCommand, "presets", "List the presets and what each costs."),
         named(train_any, "train", "Train seeds of a preset, any field of it changed by a flag."),
+        named(
+            sweep_any,
+            "sweep",
+            "Train a grid of settings, each at several seeds: sweep FILE, sweep status FILE, "
+            "sweep results FILE. FILE is a Python script that defines `sweep = Sweep(...)`.",
+        ),
         named(TrackCommand, "track", "Take every measure at every checkpoint of the runs."),
         named(
             ReportCommand,

@@ -31,6 +31,7 @@ from interp_shortcuts.streams import torch_stream
 AblationKind = Literal["zero", "mean", "resample"]
 PositionPolicy = Literal["per position", "pooled"]
 PatternTarget = Literal["uniform", "reference mean"]
+_ZERO = torch.zeros(())  # one object, so that passes that ablate the same are seen to share it
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Ablate(Intervention):
         self, references: References, site: ReplacedSite, layer: int, head: int | None = None
     ) -> Float[Tensor, "..."] | None:
         if self.kind == "zero":
-            return torch.zeros(())
+            return _ZERO
         if self.kind == "resample":
             return None
         assert self.reference is not None

@@ -14,7 +14,8 @@ from interp_shortcuts.models.build import eager
 from interp_shortcuts.models.replacements import Donors, Replacement
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.models.staged import StagedModel
-from interp_shortcuts.models.variants import Variant, variant_logits
+from interp_shortcuts.models.variant_tree import Variant
+from interp_shortcuts.models.variants import variant_logits
 
 
 def read_logits_under(
@@ -39,15 +40,18 @@ def read_logits_under(
             their order; an empty sequence is the unablated pass.
         position: Where the logits are read; negative counts from the end.
         chunk: How many examples are held at a time; bounds the memory.
-        references: Those of this model, if means over the same examples are needed again.
+        references: Those of this model, if the same examples are needed again.
 
     Raises:
         InterventionError: If a component is not there, or a source does not fit the tokens.
     """
     module = eager(model)
     spec = ModelSpec.from_model(module)
+    clean = None
     if references is None:
         references = References(StagedModel.of(module))
+    else:
+        clean = references.clean(length=tokens.shape[-1], position=position)
     known: dict[tuple[int, int | None], Donors] = {}
     variants: list[Variant] = []
     for entry in interventions:
@@ -60,7 +64,9 @@ def read_logits_under(
                 found = tuple(replace(each, value=donors) for each in found)
             variant += found
         variants.append(variant)
-    return variant_logits(references.staged, tokens, variants, position=position, chunk=chunk)
+    return variant_logits(
+        references.staged, tokens, variants, position=position, chunk=chunk, clean=clean
+    )
 
 
 def _donors(

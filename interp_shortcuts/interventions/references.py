@@ -14,8 +14,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from interp_shortcuts.errors import InterventionError
+from interp_shortcuts.models.clean import CleanPasses
 from interp_shortcuts.models.replacements import ReplacedSite
-from interp_shortcuts.models.staged import Stage, StagedModel
+from interp_shortcuts.models.staged import Stage, StagedModel, row_of
 from interp_shortcuts.tasks.split import Split
 
 Source: TypeAlias = Split | Int[Tensor, "example position"]
@@ -64,6 +65,14 @@ class References:
         self._chunk = chunk
         # The sources are kept beside what was read from them, so that no `id` is used twice.
         self._means: dict[int, tuple[Source, dict[Place, Tensor]]] = {}
+        self._clean: dict[tuple[int, int], CleanPasses] = {}
+
+    def clean(self, *, length: int, position: int) -> CleanPasses:
+        """The unablated passes of sequences of a length, in the last layer at one position."""
+        key = (length, row_of(position, length))
+        if key not in self._clean:
+            self._clean[key] = CleanPasses(self.staged, length=length, row=key[1])
+        return self._clean[key]
 
     def mean(self, source: Source, site: ReplacedSite, layer: int) -> Float[Tensor, "..."]:
         """The mean of a site over the examples of a source, position by position.

@@ -69,7 +69,7 @@ class AblationMeasure(Measure):
     reference: str = "train"
     examples: int | None = 192
     reference_examples: int | None = 512
-    chunk: int = 96
+    chunk: int = 256
 
     def __post_init__(self) -> None:
         super().__post_init__()

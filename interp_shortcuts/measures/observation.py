@@ -9,15 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from interp_shortcuts.errors import MeasureError
 from interp_shortcuts.interventions.references import References
 from interp_shortcuts.models.build import eager
-from interp_shortcuts.models.forward import Reading, read_attention
+from interp_shortcuts.models.clean import CleanPasses
+from interp_shortcuts.models.forward import Reading, read_attention, read_clean
+from interp_shortcuts.models.hooks import has_hooks
 from interp_shortcuts.models.spec import ModelSpec
-from interp_shortcuts.models.staged import StagedModel
+from interp_shortcuts.models.staged import StagedModel, row_of
 from interp_shortcuts.models.weights import Weights
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.tasks.split import rows_in_train
@@ -65,6 +67,7 @@ class Observation:
     _weights: Weights | None = field(default=None, init=False, repr=False)
     _readings: dict[str, Reading] = field(default_factory=dict, init=False, repr=False)
     _references: References | None = field(default=None, init=False, repr=False)
+    _exact: CleanPasses | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.model = eager(self.model)
@@ -86,7 +89,7 @@ class Observation:
 
     @property
     def references(self) -> References:
-        """The model without its hooks, and the means over reference examples read so far."""
+        """The model without its hooks: the passes and the means over examples read so far."""
         if self._references is None:
             self._references = References(StagedModel.of(self.model))
         return self._references
@@ -94,6 +97,21 @@ class Observation:
     def logits(self, split: str) -> Float[Tensor, "example class"]:
         """Logits at the read position ("="), for every example of a split."""
         return self._reading(split).logits
+
+    def exact_logits(
+        self, tokens: Int[Tensor, "example position"]
+    ) -> Float[Tensor, "example class"]:
+        """Logits at the read position computed in float64, on the CPU; hooks do not act.
+
+        For small differences that something is divided by: rounding in float32 moves logits by
+        1e-6, which a denominator of 0.5 nats turns into 1e-5 of what is divided.
+        """
+        if self._exact is None:
+            staged = StagedModel.of(self.model, dtype=torch.float64)
+            row = row_of(self.task.read_position, tokens.shape[-1])
+            self._exact = CleanPasses(staged, length=tokens.shape[-1], row=row)
+        with torch.no_grad(), torch.autocast(tokens.device.type, enabled=False):
+            return self._exact.logits(tokens).cpu()
 
     def attention(self, split: str) -> Float[Tensor, "example layer head position"]:
         """Attention weights from "=" to every position, after the softmax."""
@@ -108,9 +126,7 @@ class Observation:
         if split not in self._readings:
             rows = rows_in_train(self.task.splits, split)
             if rows is None:
-                self._readings[split] = read_attention(
-                    self.model, self.task.split(split).tokens, position=self.task.read_position
-                )
+                self._readings[split] = self._read(self.task.split(split).tokens)
             else:
                 train = self._reading("train")
                 self._readings[split] = Reading(
@@ -119,3 +135,11 @@ class Observation:
                     scores=train.scores[rows],
                 )
         return self._readings[split]
+
+    def _read(self, tokens: Int[Tensor, "example position"]) -> Reading:
+        """The model's own pass where its hooks must act, else the one that measures share."""
+        position = self.task.read_position
+        if has_hooks(self.model):
+            return read_attention(self.model, tokens, position=position)
+        clean = self.references.clean(length=tokens.shape[-1], position=position)
+        return read_clean(clean, tokens)

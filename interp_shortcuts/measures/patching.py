@@ -88,7 +88,7 @@ class CrossSplitPatching(Measure):
     n_residual_pairs: int = 64
     min_difference: float = 0.5
     seed: int = 0
-    chunk: int = 96
+    chunk: int = 256
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,15 +135,13 @@ class CrossSplitPatching(Measure):
         places: Sequence[Place],
     ) -> _Found:
         task = observation.task
-        last = observation.spec.n_layers - 1
-        # the source's own logits: all that is read after the last layer is the source's
-        whole = Place("resid_post", last, task.read_position)
-        plain, by_pairing = self._patched(observation, pairs, [*sets, whole])
+        plain, by_pairing = self._patched(observation, pairs, sets)
+        target = observation.exact_logits(pairs.target.tokens)
         first = pairs.first(self.n_residual_pairs)
         plain_first, residual = self._patched(observation, first, places)
         return _Found(
             components={
-                pairing: moved(task, pairs, pairing, plain=plain, patched=logits[:-1])
+                pairing: moved(task, pairs, pairing, plain=plain, patched=logits)
                 for pairing, logits in by_pairing.items()
             },
             residual={
@@ -154,9 +152,9 @@ class CrossSplitPatching(Measure):
                 pairing: recovered(
                     pairs,
                     pairing,
-                    plain=plain,
-                    source=by_pairing[pairing][-1],
-                    patched=by_pairing[pairing][:-1],
+                    plain=target,
+                    source=observation.exact_logits(pairs.sources[pairing].tokens),
+                    patched=by_pairing[pairing],
                     min_difference=self.min_difference,
                 )
                 for pairing in _CHANGED

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from interp_shortcuts.errors import MeasureError
-from interp_shortcuts.models.hooks import reading
+from interp_shortcuts.models.hooks import has_hooks, reading
 from interp_shortcuts.models.lens import HookedTransformer
 from interp_shortcuts.models.staged import read_logits_pruned
 
@@ -117,7 +117,7 @@ class _AtPosition(nn.Module):
         super().__init__()
         self.model = model
         self.position = position
-        self.hooked = any(_has_hooks(part) for part in model.modules())
+        self.hooked = has_hooks(model)
 
     def forward(self, tokens: Int[Tensor, "example position"]) -> Float[Tensor, "example class"]:
         """The logits of each example."""
@@ -167,15 +167,6 @@ def _differentiable(model: nn.Module, position: int) -> Iterator[_Answer]:
     """The model's answer with gradients on; the model itself is only read, see `reading`."""
     with torch.inference_mode(False), reading(model) as module, torch.enable_grad():
         yield _Answer(module, position)
-
-
-def _has_hooks(part: nn.Module) -> bool:
-    return bool(
-        part._forward_hooks
-        or part._forward_pre_hooks
-        or part._backward_hooks
-        or part._backward_pre_hooks
-    )
 
 
 def _squared(gradients: list[Tensor]) -> float:

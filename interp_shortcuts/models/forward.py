@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from interp_shortcuts.errors import MeasureError
+from interp_shortcuts.models.clean import CleanPasses, Window
 from interp_shortcuts.models.hooks import Edit, hooked, reading
 from interp_shortcuts.models.lens import HookedTransformer
 
@@ -129,6 +130,44 @@ def read_attention(
             attention=torch.cat([part.attention for part in readings]),
             scores=torch.cat([part.scores for part in readings]),
         )
+
+
+def read_clean(
+    clean: CleanPasses, tokens: Int[Tensor, "example position"], *, chunk: int = 1024
+) -> Reading:
+    """As `read_attention`, of a model without hooks and from passes that are kept.
+
+    Args:
+        clean: The passes; they know the read position.
+        tokens: The examples.
+        chunk: Examples per forward pass.
+
+    Raises:
+        InterventionError: If the tokens do not fit the model.
+    """
+    clean.staged.check(tokens)
+    with torch.no_grad(), torch.autocast(clean.staged.W_E.device.type, enabled=False):
+        readings = [_read_window(clean, clean.window(part)) for part in tokens.split(chunk)]
+    return Reading(
+        logits=torch.cat([part.logits for part in readings]),
+        attention=torch.cat([part.attention for part in readings]),
+        scores=torch.cat([part.scores for part in readings]),
+    )
+
+
+def _read_window(clean: CleanPasses, window: Window) -> Reading:
+    last = clean.staged.n_layers - 1
+
+    def rows(site: str) -> Float[Tensor, "example layer head position"]:
+        whole = [window.at(layer, site) for layer in range(last)]
+        each = [activation[:, :, clean.row] for activation in whole]
+        return torch.stack([*each, window.at(last, site)[:, :, 0]], 1).cpu()
+
+    scores = rows("scores")
+    if clean.staged.causal:
+        scores[..., clean.row + 1 :] = torch.nan
+    logits = clean.staged.logits(window.at(last, "resid_post"))[:, 0].cpu()
+    return Reading(logits=logits, attention=rows("pattern"), scores=scores)
 
 
 def _read_chunk(

@@ -73,6 +73,17 @@ def _detach(point: nn.Module, handle: torch.utils.hooks.RemovableHandle) -> None
     assert handle.id not in point._forward_hooks, "a hook outlived its block"
 
 
+def has_hooks(model: nn.Module) -> bool:
+    """Whether a hook is attached anywhere in the model, so that a plain forward would differ."""
+    return any(
+        part._forward_hooks
+        or part._forward_pre_hooks
+        or part._backward_hooks
+        or part._backward_pre_hooks
+        for part in model.modules()
+    )
+
+
 @contextmanager
 def reading(model: nn.Module) -> Iterator[HookedTransformer]:
     """A model that can be called for its values: eager, in eval mode, without gradients.

@@ -85,7 +85,17 @@ class Replacement:
             row: The only position that the activation has; None if it has all.
             length: The number of positions of the sequence.
         """
-        part = self.part(activation)
+        self.fill(self.part(activation), value, row=row, length=length)
+
+    def fill(
+        self,
+        part: Float[Tensor, "*batch row feature"],
+        value: Float[Tensor, "..."],
+        *,
+        row: int | None = None,
+        length: int,
+    ) -> None:
+        """As `put`, where the component's part is all that there is."""
         value = value.to(part)
         if value.ndim >= 2 and value.shape[-2] != part.shape[-2] and value.shape[-2] == length:
             assert row is not None

@@ -28,12 +28,14 @@ from interp_shortcuts.models.layout import Layer, Norm, layer_of, norm_of
 class Stage:
     """The activations of one layer; `row` is every query position, or the read position alone.
 
-    `x` is the normalised `resid_pre` that the heads read; `z` is per head and before W_O;
-    `resid_mid` lies between attention and MLP; `mlp_out` is what the MLP adds, bias included.
+    `x` is the normalised `resid_pre` that the heads read; `scores` are q . k / sqrt(d_head) before
+    mask and softmax; `z` is per head and before W_O; `resid_mid` lies between attention and MLP;
+    `mlp_out` is what the MLP adds, bias included.
     """
 
     resid_pre: Float[Tensor, "*batch position d_model"]
     x: Float[Tensor, "*batch position d_model"]
+    scores: Float[Tensor, "*batch head row position"]
     pattern: Float[Tensor, "*batch head row position"]
     z: Float[Tensor, "*batch row head d_head"]
     resid_mid: Float[Tensor, "*batch row d_model"]
@@ -110,6 +112,36 @@ class StagedModel:
         """The residual stream before the first layer."""
         return F.embedding(tokens, self.W_E) + self.W_pos[: tokens.shape[-1]]
 
+    def score(
+        self,
+        layer: int,
+        x: Float[Tensor, "*batch position d_model"],
+        *,
+        row: int | None = None,
+    ) -> Float[Tensor, "*batch head row position"]:
+        """q . k / sqrt(d_head) of a layer on its normalised input; `row` asks for one query."""
+        at = self.layers[layer]
+        if row is None:
+            q = self._heads(F.linear(x, at.W_Q, at.b_Q))
+            k = self._heads(F.linear(x, at.W_K, at.b_K))
+            return torch.einsum("...qhd,...khd->...hqk", q, k) / self.scale
+        # One query: carry it back through W_K rather than computing every key.
+        q = self._heads(F.linear(x[..., row, :], at.W_Q, at.b_Q))
+        back = self._per_head(q, self._heads(at.W_K, 0))
+        constant = (q * self._heads(at.b_K)).sum(-1, keepdim=True)
+        return ((back @ x.mT + constant) / self.scale).unsqueeze(-2)
+
+    def weigh(
+        self, scores: Float[Tensor, "*batch head row position"], *, row: int | None = None
+    ) -> Float[Tensor, "*batch head row position"]:
+        """The attention pattern that scores make; `row` says which query, if it is only one."""
+        n_positions = scores.shape[-1]
+        if self.causal and (row is None or row + 1 < n_positions):
+            positions = torch.arange(n_positions, device=scores.device)
+            later = positions > (positions[:, None] if row is None else row)
+            scores = scores.masked_fill(later, -torch.inf)
+        return scores.softmax(-1)
+
     def attend(
         self,
         layer: int,
@@ -118,23 +150,7 @@ class StagedModel:
         row: int | None = None,
     ) -> Float[Tensor, "*batch head row position"]:
         """The attention pattern of a layer on its normalised input; `row` asks for one query."""
-        at = self.layers[layer]
-        if row is None:
-            q = self._heads(F.linear(x, at.W_Q, at.b_Q))
-            k = self._heads(F.linear(x, at.W_K, at.b_K))
-            scores = torch.einsum("...qhd,...khd->...hqk", q, k) / self.scale
-            query = torch.arange(x.shape[-2], device=x.device)[:, None]
-        else:
-            # One query: carry it back through W_K rather than computing every key.
-            q = self._heads(F.linear(x[..., row, :], at.W_Q, at.b_Q))
-            back = self._per_head(q, self._heads(at.W_K, 0))
-            constant = (q * self._heads(at.b_K)).sum(-1, keepdim=True)
-            scores = ((back @ x.mT + constant) / self.scale).unsqueeze(-2)
-            query = torch.full((1, 1), row, device=x.device)
-        if self.causal and (row is None or row + 1 < x.shape[-2]):
-            later = torch.arange(x.shape[-2], device=x.device) > query
-            scores = scores.masked_fill(later, -torch.inf)
-        return scores.softmax(-1)
+        return self.weigh(self.score(layer, x, row=row), row=row)
 
     def values(
         self, layer: int, x: Float[Tensor, "*batch position d_model"]
@@ -219,11 +235,12 @@ class StagedModel:
         for layer in range(first, self.n_layers):
             asked = row if layer == self.n_layers - 1 else None
             x = self.layers[layer].norm1(resid)
-            pattern = self.attend(layer, x, row=asked)
+            scores = self.score(layer, x, row=asked)
+            pattern = self.weigh(scores, row=asked)
             z = self.mix(layer, pattern, x)
             kept = resid if asked is None else resid[..., asked : asked + 1, :]
             mid = kept + self.write(layer, z)
-            stage = Stage(resid, x, pattern, z, mid, self.mlp(layer, mid))
+            stage = Stage(resid, x, scores, pattern, z, mid, self.mlp(layer, mid))
             resid = stage.resid_post
             yield stage
 

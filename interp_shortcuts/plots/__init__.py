@@ -1,4 +1,4 @@
-"""Interactive pictures of timelines. They select and draw; they compute nothing."""
+"""Interactive pictures of timelines and of sweeps. They select and draw; they compute nothing."""
 
 from __future__ import annotations
 
@@ -11,15 +11,29 @@ if TYPE_CHECKING:
     from .checkpoints import checkpoint_figure as checkpoint_figure
     from .residual_map import residual_map_figure as residual_map_figure
     from .seeds import accuracy_figure as accuracy_figure
+    from .sweep_aligned import aligned_figure as aligned_figure
+    from .sweep_factors import chance_distance_figure as chance_distance_figure
+    from .sweep_factors import weight_decay_figure as weight_decay_figure
+    from .sweep_heads import heads_onset_figure as heads_onset_figure
+    from .sweep_interaction import interaction_figure as interaction_figure
+    from .sweep_rates import rate_figure as rate_figure
+    from .sweep_survival import survival_figure as survival_figure
     from .timeline import timeline_figure as timeline_figure
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "accuracy_figure": ".seeds",
+        "aligned_figure": ".sweep_aligned",
         "carrier_map_figure": ".carrier_map",
+        "chance_distance_figure": ".sweep_factors",
         "checkpoint_figure": ".checkpoints",
+        "heads_onset_figure": ".sweep_heads",
+        "interaction_figure": ".sweep_interaction",
+        "rate_figure": ".sweep_rates",
         "residual_map_figure": ".residual_map",
+        "survival_figure": ".sweep_survival",
         "timeline_figure": ".timeline",
+        "weight_decay_figure": ".sweep_factors",
     },
 )

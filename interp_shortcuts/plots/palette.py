@@ -1,4 +1,4 @@
-"""The colours, dashes and markers of every picture: one style per component and per split.
+"""The colours, dashes and markers of every picture: a style per component, split, outcome, cell.
 
 Colours are those of Okabe and Ito, which stay apart for colour-blind readers; a marker (for
 components) or a dash (for splits) says the same again. Splits on which the shortcut is right are
@@ -85,6 +85,31 @@ def component_style(index: int) -> Style:
             so that the pair is unique for 72 components.
     """
     return Style(OKABE_ITO[index % len(OKABE_ITO)], "solid", SYMBOLS[index % len(SYMBOLS)])
+
+
+_OUTCOMES = {
+    "generalised": Style("#00765A", symbol="circle"),
+    "direct": Style("#56B48F", symbol="circle"),
+    "transient": Style("#E69F00", symbol="diamond"),
+    "partial": Style("#8C6D31", symbol="square"),
+    "shortcut": Style("#D55E00", symbol="circle-open"),
+    "memorised": Style("#882255", symbol="square-open"),
+    "never learned": Style("#8A8F98", symbol="diamond-open"),
+}
+
+
+def outcome_style(name: str) -> Style:
+    """The style of a run's outcome: filled markers for those that left the shortcut behind."""
+    return _OUTCOMES.get(name, Style("#8A8F98", symbol="x-thin-open"))
+
+
+_CELL_DASHES = ("solid", "dash", "dashdot", "dot")
+
+
+def cell_style(index: int) -> Style:
+    """The style of a cell of a sweep, or of cells that share a line; unique for 36 of them."""
+    dash = _CELL_DASHES[index % len(_CELL_DASHES)]
+    return Style(OKABE_ITO[index % len(OKABE_ITO)], dash, SYMBOLS[index % len(SYMBOLS)])
 
 
 _WHOLE_SETS = {

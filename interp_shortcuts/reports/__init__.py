@@ -1,4 +1,4 @@
-"""Pages made from timelines. They select and arrange; what they say is computed elsewhere."""
+"""Pages made from timelines and sweeps. They select and arrange; they compute nothing."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ from interp_shortcuts.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from .facts import report_facts as report_facts
+    from .figure_page import write_figure as write_figure
     from .index import SeedEntry as SeedEntry
     from .index import write_index as write_index
     from .report import write_report as write_report
+    from .sweep import report_links as report_links
+    from .sweep import sweep_figures as sweep_figures
+    from .sweep import write_sweep_report as write_sweep_report
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "SeedEntry": ".index",
         "report_facts": ".facts",
+        "report_links": ".sweep",
+        "sweep_figures": ".sweep",
+        "write_figure": ".figure_page",
         "write_index": ".index",
         "write_report": ".report",
+        "write_sweep_report": ".sweep",
     },
 )

@@ -70,7 +70,7 @@ def write_report(
         index=index,
         plotly_js=plotly_js(),
         figures={name: figure_json(figure) for name, figure in figures.items()},
-        heights={name: figure.layout.height for name, figure in figures.items()},
+        heights={name: figure.layout["height"] for name, figure in figures.items()},
         timeline_reading=TIMELINE_READING,
         carrier_reading=CARRIER_READING,
         gradient_reading=GRADIENT_READING,

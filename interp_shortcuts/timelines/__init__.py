@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .carriers import CarrierVerdict as CarrierVerdict
     from .circuit_events import CircuitEvent as CircuitEvent
     from .events import Event as Event
+    from .from_curves import run_phases as run_phases
     from .handover import HandoverEntry as HandoverEntry
     from .over_seeds import handover_table as handover_table
     from .over_seeds import lag_summary as lag_summary
@@ -35,5 +36,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "find_phases": ".phases",
         "handover_table": ".over_seeds",
         "lag_summary": ".over_seeds",
+        "run_phases": ".from_curves",
     },
 )

@@ -54,9 +54,9 @@ class Measured:
     def dataset(self, steps: Sequence[int] | None = None) -> xr.Dataset:
         """The results at these steps, all of which must be there; None: at all steps there are."""
         if self._singles:
-            own, found = list(self._singles), list(self._singles.values())
+            own = sorted(self._singles)  # with several workers they come in any order
             joined = along_steps(
-                [result for _, result in found], own, constant=self.measure.constant
+                [self._singles[step][1] for step in own], own, constant=self.measure.constant
             )
             hashes = {step: digest for step, (digest, _) in self._singles.items()}
             self.add(own, hashes, joined)

@@ -63,10 +63,16 @@ class CircuitTracker:
         spec: With a task: the spec that observed models must have; None means that of the first.
         cache: Read and write the measurements in the run folder; without one, nothing is kept.
         progress: Show one bar over checkpoints and measures if it takes more than two seconds.
+        workers: How many processes measure the checkpoints of a trajectory, this one included. They
+            share torch's threads, and the numbers are to the bit those of one process with as
+            many threads as each has. The others start in some seconds, so that it pays from
+            dozens of checkpoints on. With `workers` above 1 a script must keep what it does under
+            `if __name__ == "__main__":`.
 
     Raises:
         MeasureError: If `source` is neither a trajectory nor a task, if `measures` is empty, names
-            one twice, or holds something else, or if `cadence` is below 1 or names something else.
+            one twice, or holds something else, if `cadence` is below 1 or names something else, or
+            if `workers` is below 1.
     """
 
     def __init__(
@@ -78,6 +84,7 @@ class CircuitTracker:
         spec: ModelSpec | None = None,
         cache: bool = True,
         progress: bool = True,
+        workers: int = 1,
     ) -> None:
         self._source = checked_source(source)
         trajectory = self.trajectory
@@ -91,6 +98,9 @@ class CircuitTracker:
         self.spec = spec if trajectory is None else trajectory.spec
         self.cache = cache
         self.progress = progress
+        if workers < 1:
+            raise MeasureError(f"`workers` (={workers}) must be at least 1.")
+        self.workers = workers
         self._observed = {measure.key: Measured(measure) for measure in self.measures}
         self._hashes: dict[int, str] = {}
         self._timeline: Timeline | None = None
@@ -146,7 +156,13 @@ class CircuitTracker:
             cache = MeasureCache(trajectory.path, attrs)
         kept = Kept() if cache is None else cache.read()
         tracking = Tracking(
-            trajectory, self.measures, self.cadence, cache, kept, progress=self.progress
+            trajectory,
+            self.measures,
+            self.cadence,
+            cache,
+            kept,
+            progress=self.progress,
+            workers=self.workers,
         )
         if not tracking.missing() and kept.created:
             attrs["created"] = kept.created

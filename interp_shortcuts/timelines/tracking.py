@@ -1,12 +1,14 @@
 """One pass along a trajectory: what is missing, in which order it is measured, when it is saved.
 
 Measures of weights are taken over many checkpoints at once, the others share one forward pass at
-each. What is kept where is left to `cache`, the result to `tracker`.
+each. What is kept where is left to `cache`, the result to `tracker`, other processes to
+`processes`.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
 import xarray as xr
@@ -14,12 +16,12 @@ from tqdm.auto import tqdm
 
 from interp_shortcuts.measures.along import CHUNK, SECONDS_BEFORE_BAR, along_steps, located
 from interp_shortcuts.measures.base import Measure, WeightsMeasure
-from interp_shortcuts.measures.observation import Observation
 from interp_shortcuts.models.build import build, load_weights
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.timelines.cache import Kept, MeasureCache
 from interp_shortcuts.timelines.cadence import due, marked
 from interp_shortcuts.timelines.measured import Measured, require_dataset
+from interp_shortcuts.timelines.processes import Done, Job, Pending, Processes, shared_threads
 
 SECONDS_BETWEEN_SAVES = 15.0
 
@@ -36,6 +38,7 @@ class Tracking:
         kept: Kept,
         *,
         progress: bool,
+        workers: int = 1,
     ) -> None:
         self.trajectory = trajectory
         self.task = trajectory.task
@@ -47,6 +50,7 @@ class Tracking:
         self.cache = cache
         self.kept = kept
         self.progress = progress
+        self.workers = workers
         self._saved = time.monotonic()
         self._measured_any = False
 
@@ -136,18 +140,52 @@ class Tracking:
         steps = sorted(set().union(*lacking.values()))
         if not steps:
             return
-        model = build(self.trajectory.spec)
-        for step in steps:
+        pending: Pending = deque(
+            (step, frozenset(key for key in lacking if step in lacking[key])) for step in steps
+        )
+        measures = tuple(item.measure for key, item in self.found.items() if key in lacking)
+        job = Job(self.trajectory.spec, self.task, measures)
+        n_others = min(self.workers, len(steps)) - 1
+        if n_others < 1:
+            for done in self._measured_here(job, pending):
+                yield self._add(done)
+            return
+        with shared_threads(n_others + 1) as threads:
+            others = Processes(n_others, job, self.trajectory, pending, threads=threads)
+            try:
+                yield from self._measured_together(job, pending, others)
+            finally:
+                others.close()
+
+    def _measured_here(self, job: Job, pending: Pending) -> Iterator[Done]:
+        """What this process measures, for as long as there are steps left."""
+        model = build(job.spec)
+        while pending:
+            try:
+                step, keys = pending.popleft()
+            except IndexError:  # another process took the last one
+                return
             load_weights(model, self.trajectory.weights(step))
-            observation = Observation(model, self.task, step)
-            digest = self.trajectory.hash(step)
-            for key, wanted in lacking.items():
-                if step in wanted:
-                    measure = self.found[key].measure
-                    with located(measure.name, step):
-                        result = require_dataset(measure, measure.measure(observation))
-                    self.found[key].add_one(step, digest, result)
-                    yield 1
+            yield from job.measured(model, step, keys)
+
+    def _measured_together(self, job: Job, pending: Pending, others: Processes) -> Iterator[int]:
+        left = sum(len(keys) for _, keys in pending)
+        for done in self._measured_here(job, pending):
+            left -= 1
+            yield self._add(done)
+            for other in others.finished():
+                left -= len(other.results)
+                yield self._add(other)
+        while left:
+            for other in others.finished(wait=True):
+                left -= len(other.results)
+                yield self._add(other)
+
+    def _add(self, done: Done) -> int:
+        digest = self.trajectory.hash(done.step)
+        for key, result in done.results.items():
+            self.found[key].add_one(done.step, digest, result)
+        return len(done.results)
 
     def _all_parts(self) -> dict[str, xr.Dataset]:
         """What was found, and what was known of other measures."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
+
+from interp_shortcuts.sweeps.script import load_sweeps
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted([*(ROOT / "train").glob("*.py"), *(ROOT / "analyses").glob("*.py")])
@@ -27,13 +30,21 @@ def script(folder: str, name: str) -> ModuleType:
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The four cells of `train/max_parity.py`, one tiny seed each."""
     out = tmp_path_factory.mktemp("cells")
-    assert script("train", "max_parity").main(seeds="3", out=out, smoke=True) == 0
+    assert script("train", "max_parity").main(seeds="3", out=out, workers=1, smoke=True) == 0
     return out
 
 
 def test_shortcut_types_trains_the_four_tasks(tmp_path: Path):
-    assert script("train", "shortcut_types").main(seeds="0", out=tmp_path, smoke=True) == 0
+    assert (
+        script("train", "shortcut_types").main(seeds="0", out=tmp_path, workers=1, smoke=True) == 0
+    )
     assert len(list(tmp_path.glob("smoke-*-seed0/config.json"))) == 4
+
+
+def test_imbalance_capacity_is_the_four_cells_at_ten_seeds():
+    (sweep,) = load_sweeps(ROOT / "train" / "imbalance_capacity.py")
+    cells = [(job.config.model.n_layers, job.config.task.ratio) for job in sweep.jobs]
+    assert Counter(cells) == {(1, 0.5): 10, (1, 0.9): 10, (2, 0.5): 10, (2, 0.9): 10}
 
 
 def test_phase2_report(cells: Path, capsys: pytest.CaptureFixture[str]):

@@ -1,0 +1,1 @@
+"""What the benchmarks ask of the machine."""

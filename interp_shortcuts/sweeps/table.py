@@ -1,0 +1,221 @@
+"""The results of a sweep as one tidy table: a row for every run, whatever became of it.
+
+Settings come from the plan; status, events and accuracies from the run folders, by way of
+`timelines/from_curves`. Statistics over the rows are left to others. Loads no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from interp_shortcuts.errors import ConfigError, InterpShortcutsError, StorageError
+from interp_shortcuts.runs.config import RunConfig
+from interp_shortcuts.runs.run import Run
+from interp_shortcuts.runs.store import RunFolder, replacing
+from interp_shortcuts.sweeps.attempts import Attempt
+from interp_shortcuts.sweeps.columns import COLUMNS, JOB_STATUSES, SETTING_COLUMNS, typed
+from interp_shortcuts.sweeps.folder import SweepFolder
+from interp_shortcuts.sweeps.plan import Job, Sweep
+from interp_shortcuts.timelines.from_curves import run_phases
+from interp_shortcuts.timelines.phases import OUTCOMES
+
+
+def results(folder: Path | str) -> pd.DataFrame:
+    """The table of a sweep as it stands, also while it runs.
+
+    Args:
+        folder: The sweep folder, the one with sweep.json.
+
+    Returns:
+        One row a run, in the order of cells and then seeds, with the columns
+
+        - `cell`, `seed`, `run` (its folder, relative to the sweep's), `run_id`;
+        - `status` (one of `JOB_STATUSES`) and `error` (why it failed, or diverged, or "");
+        - the setting: `rule`, `ratio`, `length`, `n_integers`, `n_train`, `n_layers`, `n_heads`,
+          `weight_decay`, `n_steps`, and any other field of the grid;
+        - `chance` (1 / classes);
+        - `outcome` (one of `OUTCOMES`), `generalised` (adversarial accuracy was 1.0 at any
+          evaluation) and `lasting` (generalised and not lost): empty or missing unless the run is
+          finished;
+        - the steps of `shortcut_learned`, `saturation`, `onset`, `completion` and `lost` (missing
+          where there is none), and `last_step`, the last evaluation: of unfinished runs too, so
+          far;
+        - `final_validation`, `final_adversarial` and `best_adversarial` (fractions in [0, 1]) and
+          `n_adversarial` (examples asked);
+        - `seconds` of training (missing if that is not known).
+
+    Raises:
+        StorageError: If it is no sweep folder.
+    """
+    home = SweepFolder(Path(folder))
+    sweep = home.read_sweep()
+    order = {cell.label: index for index, cell in enumerate(sweep.cells)}
+    jobs = sorted(sweep.jobs, key=lambda job: order[job.cell.label])
+    return typed([_row(home, job, sweep) for job in jobs], sweep.fields)
+
+
+def write_results(folder: Path | str) -> tuple[Path, Path]:
+    """Writes results.csv and results.parquet into a sweep folder, and returns their paths."""
+    home = SweepFolder(Path(folder))
+    table = results(home.path)
+    with replacing(home.csv_path) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n")
+    with replacing(home.parquet_path) as temporary:
+        table.to_parquet(temporary, index=False)
+    return home.csv_path, home.parquet_path
+
+
+def read_results(path: Path | str) -> pd.DataFrame:
+    """The table in a CSV or Parquet file that `write_results` wrote, with its types.
+
+    Raises:
+        StorageError: If the file is missing, lacks a column, or has a status or an outcome that
+            there is not.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise StorageError(f"'{path}' is missing; write it with `interp-shortcuts sweep results`.")
+    if path.suffix == ".parquet":
+        table = pd.read_parquet(path)
+    else:
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    missing = [name for name in COLUMNS if name not in table]
+    if missing:
+        raise StorageError(
+            f"'{path}' is no table of results: it lacks the column"
+            f"{'s' if len(missing) > 1 else ''} {', '.join(f'`{name}`' for name in missing)}."
+        )
+    others = [name for name in table.columns if name not in COLUMNS]
+    try:
+        table = typed(table.to_dict("records"), others)
+    except (ValueError, TypeError) as error:
+        raise StorageError(f"'{path}' has a value of the wrong type: {error}.") from error
+    for name, known in (("status", JOB_STATUSES), ("outcome", ("", *OUTCOMES))):
+        unknown = sorted(set(table[name]) - set(known))
+        if unknown:
+            raise StorageError(
+                f"'{path}': `{name}` must be one of {', '.join(map(repr, known))}; "
+                f"got {unknown[0]!r}."
+            )
+    return table
+
+
+def job_status(home: SweepFolder, job: Job) -> tuple[str, str]:
+    """How a job stands, as one of `JOB_STATUSES`, and why it failed or diverged."""
+    attempts = home.attempts(job).read()
+    run, status, error = _open(home, job, attempts)
+    return status, error if run is None else _reason(run, status, attempts)
+
+
+def _row(home: SweepFolder, job: Job, sweep: Sweep) -> dict[str, Any]:
+    attempts = home.attempts(job).read()
+    run, status, error = _open(home, job, attempts)
+    setting = _setting(job.config)
+    row = {
+        "cell": job.cell.label,
+        "seed": job.seed,
+        "run": f"runs/{job.folder_name}",
+        "run_id": job.config.run_id,
+        "status": status,
+        "error": error,
+        **{name: setting[name] for name in (*SETTING_COLUMNS, *sweep.fields)},
+        "chance": _chance(job.config),
+        "outcome": "",
+        "n_adversarial": job.config.task.n_adversarial,
+    }
+    if run is None:
+        return row
+    row |= {"error": _reason(run, status, attempts), "seconds": _seconds(run, attempts)}
+    try:
+        return row | _measured(run, finished=status == "finished")
+    except InterpShortcutsError as damage:
+        return row | {"status": "failed", "error": str(damage)}
+
+
+def _measured(run: Run, *, finished: bool) -> dict[str, Any]:
+    """What the learning curves say; the outcome only of a run that is finished."""
+    curves = run.curves()
+    phases = run_phases(run)
+    steps = {name: phases.event(name).step for name in ("shortcut_learned", "saturation", "lost")}
+    found = {
+        "chance": phases.chance,
+        **steps,
+        "onset": phases.onset,
+        "completion": phases.completion,
+        "last_step": phases.last_step,
+        "final_validation": _at_end(curves, "validation"),
+        "final_adversarial": _at_end(curves, "adversarial"),
+        "best_adversarial": curves.loc[curves["split"] == "adversarial", "accuracy"].max(),
+    }
+    if phases.n_adversarial is not None:
+        found["n_adversarial"] = phases.n_adversarial
+    if finished:
+        known = phases.n_adversarial != 0
+        found["outcome"] = phases.outcome
+        found["generalised"] = phases.completion is not None if known else None
+        found["lasting"] = (
+            phases.completion is not None and steps["lost"] is None if known else None
+        )
+    return found
+
+
+def _at_end(curves: pd.DataFrame, split: str) -> float | None:
+    accuracies = curves.loc[curves["split"] == split, "accuracy"]
+    return float(accuracies.iloc[-1]) if len(accuracies) else None
+
+
+def _open(home: SweepFolder, job: Job, attempts: list[Attempt]) -> tuple[Run | None, str, str]:
+    """The run, its status, and the error; without a run, the status that the attempts give."""
+    path = home.run_path(job)
+    gave_up = bool(attempts) and attempts[-1].status in ("failed", "lost")
+    if not RunFolder(path).looks_like_a_run:
+        return (None, "failed", attempts[-1].error) if gave_up else (None, "pending", "")
+    try:
+        run = Run.open(path)
+        if run.run_id != job.config.run_id:
+            return None, "failed", f"'{path}' holds another run (its run id is {run.run_id})"
+        status = run.status
+    except InterpShortcutsError as damage:
+        return None, "failed", str(damage)
+    if status in ("interrupted", "stopped"):
+        status = "failed" if gave_up else "stopped"
+    return run, status, ""
+
+
+def _reason(run: Run, status: str, attempts: list[Attempt]) -> str:
+    if status not in ("failed", "diverged"):
+        return ""
+    said = attempts[-1].error if attempts and status == "failed" else ""
+    return said or str(run.manifest.get("error") or "")
+
+
+def _seconds(run: Run, attempts: list[Attempt]) -> float | None:
+    """The attempts together; for a run trained otherwise and in one go, by its manifest."""
+    if attempts:
+        known = [attempt.seconds for attempt in attempts if attempt.seconds is not None]
+        return round(sum(known), 3) if len(known) == len(attempts) else None
+    manifest = run.manifest
+    if manifest.get("resumed") or not manifest.get("finished"):
+        return None
+    begun, ended = (datetime.fromisoformat(manifest[key]) for key in ("started", "finished"))
+    return (ended - begun).total_seconds()
+
+
+def _chance(config: RunConfig) -> float | None:
+    try:
+        return 1 / config.spec.d_vocab_out
+    except ConfigError:  # a rule of the user's own, known where the sweep was started
+        return None
+
+
+def _setting(config: RunConfig) -> dict[str, Any]:
+    """Every field by its flat name."""
+    flat: dict[str, Any] = {}
+    for name, value in config.model_dump(mode="json").items():
+        flat |= value if isinstance(value, Mapping) else {name: value}
+    return flat
