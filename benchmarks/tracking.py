@@ -31,10 +31,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import tyro
+from machine.costs import cpu_time, held_memory, other_processes, peak_memory
 from plain_tracking.comparison import TOLERANCE, Difference, agree, differences
 from plain_tracking.loop import measure_checkpoint
 from plain_tracking.reading import Sizes
-from process_costs import cpu_time, held_memory, other_processes, peak_memory
 
 from interp_shortcuts.measures.ablation import Ablation
 from interp_shortcuts.measures.base import Measure, WeightsMeasure

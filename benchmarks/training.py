@@ -31,7 +31,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 import tyro
-from machine.memory import held_memory, peak_memory
+from machine.costs import held_memory, peak_memory
 
 from interp_shortcuts.models.build import build
 from interp_shortcuts.models.chunks import ChunkedSequences

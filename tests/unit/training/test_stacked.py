@@ -37,10 +37,10 @@ def curve(run: Run, name: str = "loss") -> list[float]:
 
 
 SETTINGS = [
-    {"batch_size": 32, "every": 1},
-    {"batch_size": 32, "every": 1, "optimizer": "sgd", "lr": 0.1, "grad_clip": 0.5},
-    {"every": 5, "normalization": "LN", "attention": "bidirectional"},
-    {"every": 5, "n_layers": 1, "n_heads": 4, "optimizer": "adam"},
+    {"batch_size": 32, "every": 5},
+    {"batch_size": 32, "every": 5, "optimizer": "sgd", "lr": 0.1, "grad_clip": 0.5},
+    {"every": 10, "normalization": "LN", "attention": "bidirectional"},
+    {"every": 10, "n_layers": 1, "n_heads": 4, "optimizer": "adam"},
 ]
 
 
