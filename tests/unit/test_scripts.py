@@ -47,6 +47,24 @@ def test_imbalance_capacity_is_the_four_cells_at_ten_seeds():
     assert Counter(cells) == {(1, 0.5): 10, (1, 0.9): 10, (2, 0.5): 10, (2, 0.9): 10}
 
 
+def test_the_ratios_of_the_unifying_principle_lie_around_chance():
+    (sweep,) = load_sweeps(ROOT / "train" / "unifying_principle.py")
+    for rule, chance in (("max_parity", 1 / 2), ("max_mod3", 1 / 3)):
+        jobs = [job for job in sweep.jobs if job.config.task.rule == rule]
+        ratios = Counter(job.config.task.ratio for job in jobs)
+        assert set(ratios.values()) == {10}
+        assert chance in ratios
+        assert min(ratios) < chance < max(ratios)
+
+
+def test_weight_decay_spans_the_papers_range_at_both_depths():
+    (sweep,) = load_sweeps(ROOT / "train" / "weight_decay.py")
+    cells = Counter(
+        (job.config.model.n_layers, job.config.optim.weight_decay) for job in sweep.jobs
+    )
+    assert cells == {(n, decay): 10 for n in (1, 2) for decay in (0.1, 0.2, 0.3, 0.4)}
+
+
 def test_phase2_report(cells: Path, capsys: pytest.CaptureFixture[str]):
     assert script("analyses", "phase2_report").main((cells,)) == 0
     out, err = capsys.readouterr()
