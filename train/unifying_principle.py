@@ -1,7 +1,7 @@
-"""Does a ratio at chance suppress generalisation, and a bias either way promote it? Sum mod 2 and 3.
+"""Does a ratio at chance suppress generalisation, and bias either way promote it? Sum mod 2 and 3.
 
-The paper (arXiv 2607.10116) says so of both tasks: chance is 1/2 for the sum modulo 2, 1/3 modulo 3.
-Ratios lie below, at and above it. The sizes are those of `imbalance_capacity.py`.
+The paper (arXiv 2607.10116) says so of both tasks: chance is 1/2 for the sum modulo 2, 1/3 modulo
+3. Ratios lie below, at and above it. The sizes are those of `imbalance_capacity.py`.
 
     interp-shortcuts sweep train/unifying_principle.py
 """
