@@ -18,7 +18,7 @@ from torch.func import functional_call, grad, vmap
 from interp_shortcuts.errors import MeasureError
 from interp_shortcuts.models.hooks import has_hooks, reading
 from interp_shortcuts.models.lens import HookedTransformer
-from interp_shortcuts.models.staged import read_logits_pruned
+from interp_shortcuts.models.staged import ReadPosition
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """From logits [example class] and labels [example] to the loss of each example, [example]."""
@@ -107,23 +107,21 @@ def logit_gradients(
     return found
 
 
-class _AtPosition(nn.Module):
+class _AtPosition(ReadPosition):
     """The logits at one position, from whatever weights the model holds when it is called.
 
     The plain forward answers where it can; a model with hooks answers itself, so that they act.
     """
 
     def __init__(self, model: HookedTransformer, position: int) -> None:
-        super().__init__()
-        self.model = model
-        self.position = position
+        super().__init__(model, position)
         self.hooked = has_hooks(model)
 
     def forward(self, tokens: Int[Tensor, "example position"]) -> Float[Tensor, "example class"]:
         """The logits of each example."""
         if self.hooked:
             return self.model(tokens)[:, self.position]
-        return read_logits_pruned(self.model, tokens, position=self.position)
+        return super().forward(tokens)
 
 
 class _Answer:

@@ -76,7 +76,8 @@ class SharedRows:
             tokens = tokens[:, : read + 1]  # what comes later is seen by nobody who is asked
         n_positions = tokens.shape[-1]
         positions = torch.arange(n_positions, device=tokens.device)
-        coded = tokens + positions * (int(tokens.max()) + 1)
+        n_tokens = int(tokens.max()) + 1
+        coded = tokens + positions * n_tokens
         codes, pair = torch.unique(coded, return_inverse=True)
         asked = [read] if n_layers == 1 else range(n_positions)
         sequence, ends, sequence_row = _distinct(pair, asked, causal=causal)
@@ -85,8 +86,8 @@ class SharedRows:
         if later is not None:
             key_pair = key_pair.masked_fill(later, 0)
         return cls(
-            pair_token=codes % (int(tokens.max()) + 1),
-            pair_position=codes // (int(tokens.max()) + 1),
+            pair_token=codes % n_tokens,
+            pair_position=codes // n_tokens,
             row_pair=pair[sequence, ends],
             key_pair=key_pair,
             later=later if later is not None and bool(later.any()) else None,

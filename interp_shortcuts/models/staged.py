@@ -271,3 +271,16 @@ def read_logits_pruned(
     staged = model if isinstance(model, StagedModel) else StagedModel.of(model)
     *_, last = staged.stages(tokens, row=row_of(position, tokens.shape[-1]))
     return staged.logits(last.resid_post)[..., 0, :]
+
+
+class ReadPosition(nn.Module):
+    """`read_logits_pruned` as a module, so that `functional_call` can give it weights."""
+
+    def __init__(self, model: nn.Module, position: int) -> None:
+        super().__init__()
+        self.model = model
+        self.position = position
+
+    def forward(self, tokens: Int[Tensor, "example position"]) -> Float[Tensor, "example class"]:
+        """The logits at the read position, from whatever weights the model holds when called."""
+        return read_logits_pruned(self.model, tokens, position=self.position)

@@ -15,7 +15,7 @@ from interp_shortcuts.errors import StorageError
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.curves import curves_frame, read_curves
 from interp_shortcuts.runs.lock import is_being_trained
-from interp_shortcuts.runs.store import RunFolder
+from interp_shortcuts.runs.store import ENDED, RunFolder
 
 if TYPE_CHECKING:
     from interp_shortcuts.runs.trajectory import Trajectory
@@ -117,7 +117,7 @@ class Run:
         Raises:
             StorageError: If a line of curves.jsonl is damaged.
         """
-        ended = self.manifest["status"] in ("finished", "diverged")
+        ended = self.manifest["status"] in ENDED
         return curves_frame(read_curves(self._folder.curves_path, torn_end_allowed=not ended))
 
     def trajectory(self, task: Task | None = None) -> Trajectory:

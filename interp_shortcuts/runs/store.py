@@ -20,6 +20,9 @@ from pydantic import ValidationError
 from interp_shortcuts.errors import StorageError
 from interp_shortcuts.runs.config import RunConfig
 
+ENDED = ("finished", "diverged")
+"""Statuses of runs that are not trained again: the same config would end the same."""
+
 MANIFEST_FORMAT = 1
 _CHECKPOINT = re.compile(r"step_(\d{7,})\.safetensors")
 

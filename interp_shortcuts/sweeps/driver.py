@@ -14,6 +14,7 @@ from pathlib import Path
 
 from interp_shortcuts.errors import StorageError
 from interp_shortcuts.runs.lock import training_lock
+from interp_shortcuts.runs.store import ENDED
 from interp_shortcuts.sweeps.attempts import AttemptLog
 from interp_shortcuts.sweeps.dispatch import Observer, dispatch
 from interp_shortcuts.sweeps.engines import Engine
@@ -24,9 +25,6 @@ from interp_shortcuts.sweeps.progress import Progress
 from interp_shortcuts.sweeps.seeds import SeedResult, seed_result
 from interp_shortcuts.sweeps.table import job_status
 from interp_shortcuts.sweeps.worker import Assignment, Ending
-
-ENDED = ("finished", "diverged")
-"""Statuses of runs that are not trained again: the same config would end the same."""
 
 
 def run_sweep(

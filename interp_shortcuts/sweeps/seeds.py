@@ -125,6 +125,9 @@ def train_seeds(
         if count is not None and count < 1:
             raise ConfigError(f"`{name}` must be at least 1; got {count}.")
     configs = list(configs)
+    paths = {run_folder_name(config): Path(out) / run_folder_name(config) for config in configs}
+    if len(paths) < len(configs):
+        raise ConfigError("`configs` must be different runs; two of them are the same.")
     if stack and workers is not None and workers > 1:
         raise ConfigError(f"`workers` (={workers}) must be 1 for stacked runs.")
     if stack is None:
@@ -132,7 +135,7 @@ def train_seeds(
     if stack:
         return _train_stacked(
             configs,
-            out=Path(out),
+            paths=paths,
             resume=resume,
             threads=threads,
             progress=progress,
@@ -143,17 +146,15 @@ def train_seeds(
     alone = at_once == 1
     engine: Engine = InProcessEngine() if alone else LocalEngine(at_once)
     assignments = {
-        run_folder_name(config): Assignment(
+        key: Assignment(
             config,
-            Path(out) / run_folder_name(config),
+            path,
             threads=threads if alone else threads or 1,
             resume=resume,
             progress=progress and alone,
         )
-        for config in configs
+        for config, (key, path) in zip(configs, paths.items(), strict=True)
     }
-    if len(assignments) < len(configs):
-        raise ConfigError("`configs` must be different runs; two of them are the same.")
     bar = Progress(assignments, label="seeds", done=0, shown=progress and not alone)
     seeds = _Seeds(assignments, bar, on_start=on_start, on_end=on_end)
     try:
@@ -177,7 +178,7 @@ def _stacking_pays(configs: Sequence[RunConfig]) -> bool:
 def _train_stacked(
     configs: Sequence[RunConfig],
     *,
-    out: Path,
+    paths: Mapping[str, Path],
     resume: bool,
     threads: int | None,
     progress: bool,
@@ -187,9 +188,6 @@ def _train_stacked(
     """Setting after setting, all its seeds in step."""
     from interp_shortcuts.training.stacked import train_stacked
 
-    paths = {run_folder_name(config): out / run_folder_name(config) for config in configs}
-    if len(paths) < len(configs):
-        raise ConfigError("`configs` must be different runs; two of them are the same.")
     settings: dict[RunConfig, list[RunConfig]] = {}
     for config in configs:
         settings.setdefault(config.replace(seed=0, name=""), []).append(config)

@@ -20,15 +20,12 @@ from interp_shortcuts.runs.checkpoint import read_header, save_checkpoint
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.curves import append_curve, cut_curves
 from interp_shortcuts.runs.schedule import evaluation_steps, kept_steps
-from interp_shortcuts.runs.store import MANIFEST_FORMAT, RunFolder
+from interp_shortcuts.runs.store import ENDED, MANIFEST_FORMAT, RunFolder
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.training.environment import describe_environment
 from interp_shortcuts.training.resume import ResumeState, load_resume, save_resume
 
 log = logging.getLogger("interp_shortcuts.training")
-
-ENDED = ("finished", "diverged")
-"""Statuses that resuming returns at once."""
 
 
 def ended_run(folder: RunFolder, config: RunConfig, *, resume: bool) -> bool:
@@ -77,8 +74,14 @@ class Session:
         """What the run is called on a progress bar."""
         return self.config.name or self.config.task.rule
 
-    def begin(self, state: ResumeState | None, *, device: str) -> None:
-        """Make the folder ready: clean up after a kill, and write config and manifest."""
+    def begin(self, state: ResumeState | None, *, device: str, **facts: Any) -> None:
+        """Make the folder ready: clean up after a kill, and write config and manifest.
+
+        Args:
+            state: What the run goes on from, if anything.
+            device: Where it is trained.
+            facts: What else the manifest says of this turn.
+        """
         step = -1 if state is None else state.step
         self.folder.remove_leftovers()
         self._drop_beyond(step)
@@ -100,6 +103,7 @@ class Session:
             "task": self.task.record,
             "resumed": former.get("resumed", []),
             "warnings": former.get("warnings", []),
+            **facts,
         }
         if former:
             turn = {"step": max(step, 0), "threads": self.threads, "at": _now()}
@@ -109,11 +113,6 @@ class Session:
                 f"Resumed at step {state.step} with {self.threads} threads after {state.threads}: "
                 "the rest of the run differs in rounding from an uninterrupted one."
             )
-        self.folder.write_manifest(self.manifest)
-
-    def note(self, **facts: Any) -> None:
-        """Write facts about this turn into the manifest."""
-        self.manifest |= facts
         self.folder.write_manifest(self.manifest)
 
     def warn(self, message: str) -> None:

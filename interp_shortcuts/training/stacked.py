@@ -22,7 +22,7 @@ from tqdm.auto import tqdm
 
 from interp_shortcuts.errors import ConfigError
 from interp_shortcuts.models.chunks import POSITIONS_AT_ONCE
-from interp_shortcuts.models.staged import read_logits_pruned
+from interp_shortcuts.models.staged import ReadPosition
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.lock import training_lock
 from interp_shortcuts.runs.run import Run
@@ -99,8 +99,7 @@ def train_stacked(
         for index in going:
             config, state = configs[index], states[index]
             session = Session(folders[index], config, config.spec, tasks[index], threads)
-            session.begin(state, device=device)
-            session.note(stacked=len(going))
+            session.begin(state, device=device, stacked=len(going))
             trainee = Trainee.start(config, tasks[index], state, device=device)
             due = turns(session, trainee, resumed=state is not None)
             members.append(_Member(index, session, trainee, due))
@@ -116,7 +115,7 @@ class StackedLoss:
         """Move the models' parameters into stacks, of which they are views from now on."""
         self.task = trainees[0].task
         models = [trainee.model for trainee in trainees]
-        self._read = _ReadPosition(models[0], self.task.read_position)
+        self._read = ReadPosition(models[0], self.task.read_position)
         self._stacks: dict[str, Tensor] = {}
         self._parameters: dict[str, list[nn.Parameter]] = {}
         for name, first in self._read.named_parameters():
@@ -170,19 +169,6 @@ class StackedLoss:
         self, weights: dict[str, Tensor], tokens: Int[Tensor, "example position"]
     ) -> Float[Tensor, "example class"]:
         return functional_call(self._read, weights, (tokens,))
-
-
-class _ReadPosition(nn.Module):
-    """The pruned forward as a module, so that `functional_call` can give it weights."""
-
-    def __init__(self, model: nn.Module, position: int) -> None:
-        super().__init__()
-        self.model = model
-        self.position = position
-
-    def forward(self, tokens: Int[Tensor, "example position"]) -> Float[Tensor, "example class"]:
-        """The logits at the read position."""
-        return read_logits_pruned(self.model, tokens, position=self.position)
 
 
 @dataclass(eq=False)
