@@ -175,7 +175,7 @@ def _commands() -> Any:
         named(
             demo,
             "demo",
-            "Train max-parity-demo at seed 0, track it and write its report; about 80 seconds. "
+            "Train max-parity-demo at seed 0, track it and write its report; about a minute. "
             "The last line is the report's path.",
             default=_of_preset(demo, PRESETS["max_parity_demo"]),
         ),
