@@ -1,7 +1,7 @@
 """The page of a sweep: rates, interaction, onset times, and every run with a link to its own page.
 
-    python analyses/sweep_report.py runs/imbalance-capacity
-    python analyses/sweep_report.py runs/imbalance-capacity --track
+    python analyses/sweep_report.py runs/imbalance-capacity-80
+    python analyses/sweep_report.py runs/imbalance-capacity-80 --track
     python analyses/sweep_report.py docs/tables/imbalance_capacity.csv --out page.html
 
 Takes a sweep folder, also while the sweep runs, or a table of results. Runs that were tracked are

@@ -13,9 +13,12 @@ from interp_shortcuts.sweeps import Sweep
 
 RATIOS = {"max_parity": [0.1, 0.3, 0.5, 0.7, 0.9], "max_mod3": [0.1, 1 / 3, 0.6, 0.9]}
 
-sweep = Sweep(
-    name="unifying-principle",
-    base=presets.max_parity_demo(n_integers=40, n_train=4096, n_steps=1500),
-    grid=[{"rule": rule, "ratio": ratio} for rule, ratios in RATIOS.items() for ratio in ratios],
-    seeds="0-9",
-)
+sweeps = [
+    Sweep(
+        name=f"unifying-principle-{rule.replace('_', '-')}",
+        base=presets.max_parity_lab(rule=rule),
+        grid={"ratio": ratios},
+        seeds="0-9",
+    )
+    for rule, ratios in RATIOS.items()
+]

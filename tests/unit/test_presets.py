@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from interp_shortcuts.errors import ConfigError
-from interp_shortcuts.presets import PRESETS, configured, max_parity_demo, max_parity_paper, preset
+from interp_shortcuts.presets import (
+    PRESETS,
+    configured,
+    max_parity_demo,
+    max_parity_lab,
+    max_parity_paper,
+    preset,
+)
 from interp_shortcuts.runs.schedule import kept_steps
 
 EXPERIMENTS = ["max_parity", "first_parity", "max_mod3", "first_mod3"]
@@ -13,7 +20,15 @@ EXPERIMENTS = ["max_parity", "first_parity", "max_mod3", "first_mod3"]
 
 def test_every_experiment_has_a_demo_and_a_paper_preset():
     expected = {f"{rule}_{size}" for rule in EXPERIMENTS for size in ("demo", "paper")}
-    assert set(PRESETS) == expected | {"smoke"}
+    assert set(PRESETS) == expected | {"max_parity_lab", "smoke"}
+
+
+def test_the_lab_is_small_where_the_question_is_live():
+    config = max_parity_lab()
+    task, optim = config.task, config.optim
+    assert (task.length, task.n_integers, task.n_train) == (3, 80, 1024)
+    assert (optim.lr, optim.weight_decay, config.schedule.n_steps) == (3e-3, 0.4, 3000)
+    assert config.early_stop == 8
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from interp_shortcuts.sweeps.script import load_sweeps
+from interp_shortcuts.tasks.rules import RULES
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted([*(ROOT / "train").glob("*.py"), *(ROOT / "analyses").glob("*.py")])
@@ -34,35 +35,60 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_shortcut_types_trains_the_four_tasks(tmp_path: Path):
-    assert (
-        script("train", "shortcut_types").main(seeds="0", out=tmp_path, workers=1, smoke=True) == 0
-    )
-    assert len(list(tmp_path.glob("smoke-*-seed0/config.json"))) == 4
+def test_shortcut_types_is_the_four_tasks_at_chance_and_above():
+    (sweep,) = load_sweeps(ROOT / "train" / "shortcut_types.py")
+    cells = Counter((job.config.task.rule, job.config.task.ratio) for job in sweep.jobs)
+    assert set(cells.values()) == {10}
+    for rule, registered in RULES.items():
+        assert {ratio for name, ratio in cells if name == rule} == {1 / registered.n_classes, 0.9}
 
 
 def test_imbalance_capacity_is_the_four_cells_at_ten_seeds():
-    (sweep,) = load_sweeps(ROOT / "train" / "imbalance_capacity.py")
-    cells = [(job.config.model.n_layers, job.config.task.ratio) for job in sweep.jobs]
-    assert Counter(cells) == {(1, 0.5): 10, (1, 0.9): 10, (2, 0.5): 10, (2, 0.9): 10}
+    sweeps = load_sweeps(ROOT / "train" / "imbalance_capacity.py")
+    assert [sweep.base.task.n_integers for sweep in sweeps] == [80, 40]
+    for sweep in sweeps:
+        cells = [(job.config.model.n_layers, job.config.task.ratio) for job in sweep.jobs]
+        assert Counter(cells) == {(1, 0.5): 10, (1, 0.9): 10, (2, 0.5): 10, (2, 0.9): 10}
+
+
+def test_the_same_cells_at_the_papers_size():
+    (sweep,) = load_sweeps(ROOT / "train" / "imbalance_capacity_paper.py")
+    cells = {(job.config.model.n_layers, job.config.task.ratio) for job in sweep.jobs}
+    assert cells == {(1, 0.5), (1, 0.9), (2, 0.5), (2, 0.9)}
+    assert (sweep.base.task.n_train, sweep.base.schedule.n_steps) == (16_384, 15_000)
 
 
 def test_the_ratios_of_the_unifying_principle_lie_around_chance():
-    (sweep,) = load_sweeps(ROOT / "train" / "unifying_principle.py")
-    for rule, chance in (("max_parity", 1 / 2), ("max_mod3", 1 / 3)):
-        jobs = [job for job in sweep.jobs if job.config.task.rule == rule]
-        ratios = Counter(job.config.task.ratio for job in jobs)
+    sweeps = load_sweeps(ROOT / "train" / "unifying_principle.py")
+    assert [sweep.base.task.rule for sweep in sweeps] == ["max_parity", "max_mod3"]
+    for sweep, chance in zip(sweeps, (1 / 2, 1 / 3), strict=True):
+        ratios = Counter(job.config.task.ratio for job in sweep.jobs)
         assert set(ratios.values()) == {10}
         assert chance in ratios
         assert min(ratios) < chance < max(ratios)
 
 
-def test_weight_decay_spans_the_papers_range_at_both_depths():
-    (sweep,) = load_sweeps(ROOT / "train" / "weight_decay.py")
-    cells = Counter(
-        (job.config.model.n_layers, job.config.optim.weight_decay) for job in sweep.jobs
+def test_the_regime_map_is_one_seed_of_both_depths_and_ratios():
+    (sweep,) = load_sweeps(ROOT / "train" / "regime_map.py")
+    sizes = Counter(
+        (job.config.task.length, job.config.task.n_integers, job.config.task.n_train)
+        for job in sweep.jobs
     )
-    assert cells == {(n, decay): 10 for n in (1, 2) for decay in (0.1, 0.2, 0.3, 0.4)}
+    assert len(sizes) == 12
+    assert set(sizes.values()) == {4}
+
+
+def test_heads_differ_in_nothing_else():
+    (sweep,) = load_sweeps(ROOT / "train" / "heads.py")
+    assert Counter(job.config.model.n_heads for job in sweep.jobs) == {1: 10, 2: 10, 4: 10}
+    assert {job.config.task.ratio for job in sweep.jobs} == {0.9}
+
+
+def test_weight_decay_spans_the_papers_range_and_is_not_stopped_early():
+    (sweep,) = load_sweeps(ROOT / "train" / "weight_decay.py")
+    cells = Counter(job.config.optim.weight_decay for job in sweep.jobs)
+    assert cells == dict.fromkeys((0.1, 0.2, 0.3, 0.4), 10)
+    assert sweep.base.early_stop is None  # what is found must be able to be lost
 
 
 def test_phase2_report(cells: Path, capsys: pytest.CaptureFixture[str]):
