@@ -33,6 +33,7 @@ from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.schedule import evaluation_steps
 from interp_shortcuts.sweeps.seeds import train_seeds
 from interp_shortcuts.tasks.task import ShortcutTask
+from interp_shortcuts.training.classification import Classification
 from interp_shortcuts.training.environment import training_environment
 from interp_shortcuts.training.loop import Trainee
 from interp_shortcuts.training.stacked import StackedLoss, stacking_pays
@@ -152,6 +153,8 @@ def stacking(batch_size: int | None, device: str, *, quick: bool) -> dict[str, A
                 for seed in range(STACKED_SEEDS)
             ]
             loss = StackedLoss(trainees) if kind == "stacked" else None
+            objectives = [trainee.objective for trainee in trainees]
+            orders = [one.batches for one in objectives if isinstance(one, Classification)]
             taken = []
             for _ in range(n_steps):
                 start = time.perf_counter()
@@ -159,7 +162,7 @@ def stacking(batch_size: int | None, device: str, *, quick: bool) -> dict[str, A
                     for trainee in trainees:
                         trainee.advance()
                 else:
-                    values = loss.backward([trainee.batches.next() for trainee in trainees])
+                    values = loss.backward([order.next() for order in orders])
                     for trainee, value in zip(trainees, values, strict=True):
                         trainee.update(value)
                 if device == "cuda":

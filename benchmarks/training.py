@@ -241,7 +241,7 @@ def with_backward(products: list[Product]) -> list[Product]:
 
 def pruned_products(config: RunConfig) -> list[Product]:
     """Each activation that the read position needs, once for each example."""
-    n, positions = config.task.n_train, config.task.length + 1
+    n, positions = ShortcutTask.from_config(config.task, seed=0).n_train, config.task.context
     layers = (n * positions,) * (config.model.n_layers - 1)
     return with_backward(forward_products(config, layers, n))
 

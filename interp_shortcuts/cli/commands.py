@@ -95,8 +95,8 @@ def run_track(command: TrackCommand) -> int:
     try:
         for path in run_folders(command.paths, on_skip=_note_skipped):
             run = track_run(path, threads=command.threads)
-            if run.phases is not None:
-                print(f"{path}: {run.phases.sentence}")
+            if run.sentence:
+                print(f"{path}: {run.sentence}")
             problems += _print_problem(run, debug=command.debug)
     except KeyboardInterrupt:
         raise Interrupted(GO_ON) from None
@@ -106,20 +106,22 @@ def run_track(command: TrackCommand) -> int:
 @run_command.register
 def run_report(command: ReportCommand) -> int:
     """A page per run, and an index where the runs lie in one folder; prints their paths."""
-    from interp_shortcuts.cli.tracked import track_run, write_page, write_run_index
+    from interp_shortcuts.cli.gap_pages import page_names
+    from interp_shortcuts.cli.tracked import track_run, write_indexes, write_page
 
     paths = run_folders(command.paths, on_skip=_note_skipped)
-    index = index_folder(command.paths, paths)
+    index, names = index_folder(command.paths, paths), page_names(paths)
     runs, problems = [], 0
     try:
         for path in paths:
             run = track_run(path, threads=command.threads)
             runs.append(run)
             if run.timeline is not None:
-                print(write_page(run, index=index))
+                print(write_page(run, index=index, name=names[path]))
             problems += _print_problem(run, debug=command.debug)
         if index is not None:
-            print(write_run_index(runs, index))
+            for page in write_indexes(runs, index, names):
+                print(page)
     except KeyboardInterrupt:
         raise Interrupted(GO_ON) from None
     return 1 if problems else 0
@@ -172,8 +174,8 @@ def run_demo(command: DemoCommand) -> int:
             command.out, threads=command.threads, cadence=causal_cadence(command.causal_every)
         )
         failed = _print_problem(run, debug=command.debug)
-        if run.phases is not None:
-            note(run.phases.sentence)
+        if run.timeline is not None:
+            note(run.sentence)
             print(write_page(run))
     except KeyboardInterrupt:
         raise Interrupted(GO_ON) from None

@@ -1,15 +1,15 @@
 """What the command line accepts: one frozen dataclass per command, read by tyro.
 
-The flags of a preset are made from the fields of `RunConfig` and its parts, so there is no second
-list to keep. What the commands do is `commands`; this module loads no torch, so that `--help`
-answers at once.
+The flags of a preset are made from the fields of `RunConfig` and its parts, the task's being those
+of the preset's kind of task, so there is no second list to keep. What the commands do is
+`commands`; this module loads no torch, so that `--help` answers at once.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Union
@@ -18,12 +18,16 @@ import tyro
 from pydantic import BaseModel
 
 from interp_shortcuts.presets import PRESETS, Preset
-from interp_shortcuts.runs.config import RunConfig
+from interp_shortcuts.runs.config import RunConfig, part_models
+from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
+_DEMO = "max_parity_demo"
 _SWEEP_WORDS = ("run", "status", "results", "--help", "-h")
 
 # Fields that are set otherwise: by --seeds, by the preset's name, by the task itself.
 _NOT_FLAGS = {"seed", "name", "rule_fingerprint"}
+# Fields that mean nothing for a kind of task.
+_NOT_FLAGS_OF: dict[type[BaseModel], set[str]] = {SequenceConfig: {"early_stop"}}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,7 +61,7 @@ class PresetCommand(ComputingCommand):
         """The run's fields that differ from the preset's, by flat name."""
         default = PRESETS[self.preset]()
         changed: dict[str, Any] = {}
-        for name, field in _run_fields().items():
+        for name, field in _run_fields(type(default.task)).items():
             value, before = getattr(self, name), getattr(default, name)
             pairs = (
                 {key: (getattr(value, key), getattr(before, key)) for key in field}
@@ -148,18 +152,17 @@ def _commands() -> Any:
     def named(command: Any, name: str, description: str, **more: Any) -> Any:
         return Annotated[command, tyro.conf.subcommand(name, description=description, **more)]
 
-    demo, train = _with_run_fields(DemoCommand), _with_run_fields(TrainCommand)
-    presets = Union[  # noqa: UP007 - built at run time
-        tuple(
-            named(
-                train,
-                preset.command,
-                f"{preset.description}. {preset.cost} a seed.",
-                default=_of_preset(train, preset),
-            )
-            for preset in PRESETS.values()
-        )
-    ]
+    configs = {preset.name: preset() for preset in PRESETS.values()}
+    kinds = {type(config.task) for config in configs.values()}
+    trains = {kind: _with_run_fields(TrainCommand, kind) for kind in kinds}
+    demo = _with_run_fields(DemoCommand, type(configs[_DEMO].task))
+
+    def train_preset(preset: Preset) -> Any:
+        train = trains[type(configs[preset.name].task)]
+        about = f"{preset.description}. {preset.cost} a seed."
+        return named(train, preset.command, about, default=_of_preset(train, preset))
+
+    presets = Union[tuple(map(train_preset, PRESETS.values()))]  # noqa: UP007 - built at run time
     sweeps = Union[  # noqa: UP007
         named(SweepRunCommand, "run", "Train what is missing of the sweeps in FILE; the default."),
         named(SweepStatusCommand, "status", "Show how far sweeps are, also while they run."),
@@ -177,7 +180,7 @@ def _commands() -> Any:
             "demo",
             "Train max-parity-demo at seed 0, track it and write its report; about a minute. "
             "The last line is the report's path.",
-            default=_of_preset(demo, PRESETS["max_parity_demo"]),
+            default=_of_preset(demo, PRESETS[_DEMO]),
         ),
         named(PresetsCommand, "presets", "List the presets and what each costs."),
         named(train_any, "train", "Train seeds of a preset, any field of it changed by a flag."),
@@ -198,22 +201,31 @@ def _commands() -> Any:
 
 
 @cache
-def _run_fields() -> dict[str, tuple[str, ...]]:
-    """The fields of `RunConfig` that are flags, each with its own fields where it is a part."""
-    return {
-        name: _part_fields(field.annotation)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
-        else ()
-        for name, field in RunConfig.model_fields.items()
-        if name not in _NOT_FLAGS
-    }
+def _run_fields(task: type[BaseModel]) -> dict[str, tuple[str, ...]]:
+    """The fields of `RunConfig` that are flags, each with its own fields where it is a part.
+
+    Args:
+        task: Which kind of task; the flags of the task are its fields.
+    """
+    hidden = _NOT_FLAGS | _NOT_FLAGS_OF.get(task, set())
+    fields: dict[str, tuple[str, ...]] = {}
+    for name in RunConfig.model_fields:
+        if name not in hidden:
+            part = _part(name, task)
+            inner = () if part is None else part.model_fields
+            fields[name] = tuple(key for key in inner if key not in _NOT_FLAGS)
+    return fields
 
 
-def _part_fields(part: type[BaseModel]) -> tuple[str, ...]:
-    return tuple(name for name in part.model_fields if name not in _NOT_FLAGS)
+def _part(name: str, task: type[BaseModel]) -> type[BaseModel] | None:
+    """The model of a part of `RunConfig`; None if the field is none."""
+    models = part_models(name)
+    if not models:
+        return None
+    return task if name == "task" else models[0]
 
 
-def _flags(model: type[BaseModel], names: Sequence[str]) -> list[tuple[str, Any, Any]]:
+def _flags(model: type[BaseModel], names: Iterable[str]) -> list[tuple[str, Any, Any]]:
     """Dataclass fields for a model's fields: type, default and description, without its rules.
 
     The rules are checked when the config is made, where the message can name field and value.
@@ -221,20 +233,24 @@ def _flags(model: type[BaseModel], names: Sequence[str]) -> list[tuple[str, Any,
     fields = []
     for name in names:
         field = model.model_fields[name]
-        kind: Any = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            part = dataclasses.make_dataclass(
-                f"{name.title()}Flags", _flags(kind, _part_fields(kind)), frozen=True
-            )
-            fields.append((name, part, dataclasses.field(default_factory=part)))
-        else:
-            flag = Annotated[kind, tyro.conf.arg(help=field.description)]
-            fields.append((name, flag, dataclasses.field(default=field.get_default())))
+        flag = Annotated[field.annotation, tyro.conf.arg(help=field.description)]
+        default = None if field.is_required() else field.get_default()  # a preset sets them all
+        fields.append((name, flag, dataclasses.field(default=default)))
     return fields
 
 
-def _with_run_fields(command: type[PresetCommand]) -> type[PresetCommand]:
-    fields = _flags(RunConfig, tuple(_run_fields()))
+def _with_run_fields(command: type[PresetCommand], task: type[BaseModel]) -> type[PresetCommand]:
+    """The command with a flag for every field of a run on a kind of task."""
+    fields: list[tuple[str, Any, Any]] = []
+    for name, inner in _run_fields(task).items():
+        part = _part(name, task)
+        if part is None:
+            fields += _flags(RunConfig, [name])
+        else:
+            flags = dataclasses.make_dataclass(
+                f"{name.title()}Flags", _flags(part, inner), frozen=True
+            )
+            fields.append((name, flags, dataclasses.field(default_factory=flags)))
     return dataclasses.make_dataclass(
         command.__name__, fields, bases=(command,), frozen=True, kw_only=True
     )
@@ -243,14 +259,12 @@ def _with_run_fields(command: type[PresetCommand]) -> type[PresetCommand]:
 def _of_preset(command: type[PresetCommand], preset: Preset) -> PresetCommand:
     """The command with a preset's values as its defaults."""
     config, values = preset(), {}
+    parts = _run_fields(type(config.task))
     for field in dataclasses.fields(command):
-        if field.name not in _run_fields():
+        if field.name not in parts:
             continue
         value = getattr(config, field.name)
         part: Any = field.type
-        values[field.name] = (
-            part(**{key: getattr(value, key) for key in _run_fields()[field.name]})
-            if _run_fields()[field.name]
-            else value
-        )
+        names = parts[field.name]
+        values[field.name] = part(**{key: getattr(value, key) for key in names}) if names else value
     return command(preset=preset.name, **values)

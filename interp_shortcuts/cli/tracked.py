@@ -7,7 +7,6 @@ tracked.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,15 +15,27 @@ from typing import Any
 
 import pandas as pd
 
+from interp_shortcuts.cli.gap_pages import (
+    INDEX,
+    is_of_sequences,
+    relative,
+    why_excluded,
+    write_seeds_pages,
+)
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.run import Run
+from interp_shortcuts.timelines.attribution_gap import about_the_gap
 from interp_shortcuts.timelines.phases import Phases
 from interp_shortcuts.timelines.timeline import Timeline
 
 
 @dataclass(frozen=True)
 class TrackedRun:
-    """A run folder, its timeline and phases, and what is wrong with it."""
+    """A run folder, its timeline and phases, and what is wrong with it.
+
+    A run of a sequence task has no phases: what it shows is the gap between attribution and causal
+    importance.
+    """
 
     path: Path
     config: RunConfig | None = None
@@ -34,12 +45,26 @@ class TrackedRun:
     phases: Phases | None = None
     unfinished: str = ""
     """Why the run was not trained to its end; empty if it was."""
+    excluded: str = ""
+    """Why a run of a sequence task is in no number over seeds; empty if it is."""
     error: Exception | None = None
 
     @property
     def problem(self) -> str:
         """Why the run belongs in no rate; empty if it does."""
         return "; ".join(filter(None, [self.unfinished, str(self.error or "")]))
+
+    @property
+    def sentence(self) -> str:
+        """What its timeline shows; empty if it has none."""
+        if self.timeline is None:
+            return ""
+        if self.phases is not None:
+            return self.phases.sentence
+        from interp_shortcuts.timelines.attribution_gap import find_gap
+        from interp_shortcuts.timelines.gap_text import gap_sentences
+
+        return " ".join(gap_sentences(find_gap(self.timeline)))
 
     @property
     def page(self) -> Path:
@@ -67,31 +92,43 @@ def track_run(
         threads: Torch's thread count for the duration; None leaves it as it is.
         cadence: Every how many checkpoints a measure is taken; see `CircuitTracker`.
     """
-    config, unfinished = None, ""
+    config, unfinished, excluded = None, "", ""
     try:
         run = Run.open(path)
-        config, unfinished = run.config, _unfinished(run)
+        config, unfinished, excluded = run.config, _unfinished(run), why_excluded(run)
 
         from interp_shortcuts.timelines.tracker import CircuitTracker
 
         with _torch_threads(threads):
             timeline = CircuitTracker(run.trajectory(), cadence=cadence).track()
-        return TrackedRun(path, config, timeline, timeline.phases(), unfinished)
+        phases = None if about_the_gap(timeline.data) else timeline.phases()
+        return TrackedRun(path, config, timeline, phases, unfinished, excluded)
     except Exception as error:  # kept with the run; the others go on
-        return TrackedRun(path, config, unfinished=unfinished, error=error)
+        return TrackedRun(path, config, unfinished=unfinished, excluded=excluded, error=error)
 
 
-def write_page(run: TrackedRun, *, index: Path | None = None) -> Path:
+def write_page(run: TrackedRun, *, index: Path | None = None, name: str = INDEX) -> Path:
     """Writes a tracked run's report into its folder, linked to the index page if there is one.
+
+    Args:
+        run: The run.
+        index: The folder of the index page, or of the page over the seeds of a sequence task.
+        name: What that page is called.
 
     Raises:
         ValueError: If the run could not be tracked.
     """
+    from interp_shortcuts.reports.gap_report import write_gap_report
     from interp_shortcuts.reports.report import write_report
 
     if run.timeline is None:
         raise ValueError(f"`{run.path}` has no timeline: {run.problem}.")
-    up = None if index is None else _relative(index / "index.html", run.path)
+    up = None if index is None else relative(index / name, run.path)
+    if about_the_gap(run.timeline.data):
+        note, excluded = run.unfinished, run.excluded
+        return write_gap_report(
+            run.timeline, run.page, index=up, status_note=note, excluded=excluded
+        )
     return write_report(
         run.timeline, run.page, phases=run.phases, index=up, status_note=run.unfinished
     )
@@ -106,12 +143,29 @@ def write_run_index(runs: Sequence[TrackedRun], folder: Path) -> Path:
             name=run.path.name,
             timeline=None if run.problem else run.timeline,
             phases=None if run.problem else run.phases,
-            href=_relative(run.page, folder) if run.timeline is not None else None,
+            href=relative(run.page, folder) if run.timeline is not None else None,
             error=run.problem or None,
         )
         for run in runs
     ]
     return write_index(entries, folder)
+
+
+def write_indexes(
+    runs: Sequence[TrackedRun], folder: Path, names: Mapping[Path, str]
+) -> list[Path]:
+    """Writes the index over runs with a shortcut, and the pages over seeds of sequence tasks.
+
+    Args:
+        runs: Tracked runs.
+        folder: Where the pages go.
+        names: The page of each run, from `gap_pages.page_names`.
+    """
+    of_sequences = write_seeds_pages(runs, folder, names)
+    if folder / INDEX in of_sequences:  # runs that cannot be read are listed there
+        return of_sequences
+    others = [run for run in runs if not is_of_sequences(run.config)]
+    return [*([write_run_index(others, folder)] if others else []), *of_sequences]
 
 
 def outcome_table(runs: Sequence[TrackedRun]) -> pd.DataFrame:
@@ -178,7 +232,3 @@ def _flat(config: RunConfig) -> Iterator[tuple[str, Any]]:
     """Every field but the seed and the name, by its flat name."""
     for name, value in config.model_dump(mode="json", exclude={"seed", "name"}).items():
         yield from value.items() if isinstance(value, Mapping) else [(name, value)]
-
-
-def _relative(target: Path, folder: Path) -> str:
-    return Path(os.path.relpath(target, folder)).as_posix()

@@ -23,11 +23,11 @@ def read_logits_under(
     tokens: Int[Tensor, "example position"],
     interventions: Sequence[Intervention | Sequence[Intervention]],
     *,
-    position: int = -1,
+    position: int | slice = -1,
     chunk: int = 256,
     references: References | None = None,
-) -> Float[Tensor, "intervention example class"]:
-    """The logits at one position under each intervention.
+) -> Float[Tensor, "intervention example *row class"]:
+    """The logits at one position, or at some, under each intervention.
 
     Equal to running the model on all tokens in one batch inside `applied`, once for each (1e-5 in
     float32), but several times faster. The user's hooks do not act, and half-precision weights
@@ -38,7 +38,8 @@ def read_logits_under(
         tokens: The examples.
         interventions: Each entry is one pass: an intervention, or several that act together in
             their order; an empty sequence is the unablated pass.
-        position: Where the logits are read; negative counts from the end.
+        position: Where the logits are read; negative counts from the end. A slice asks for a run
+            of positions, and the result has an axis for them.
         chunk: How many examples are held at a time; bounds the memory.
         references: Those of this model, if the same examples are needed again.
 

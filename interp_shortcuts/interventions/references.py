@@ -16,10 +16,11 @@ from torch import Tensor
 from interp_shortcuts.errors import InterventionError
 from interp_shortcuts.models.clean import CleanPasses
 from interp_shortcuts.models.replacements import ReplacedSite
-from interp_shortcuts.models.staged import Stage, StagedModel, row_of
+from interp_shortcuts.models.staged import Stage, StagedModel, rows_of, run_of
 from interp_shortcuts.tasks.split import Split
+from interp_shortcuts.tasks.target_split import TargetSplit
 
-Source: TypeAlias = Split | Int[Tensor, "example position"]
+Source: TypeAlias = Split | TargetSplit | Int[Tensor, "example position"]
 Place: TypeAlias = tuple[ReplacedSite, int]
 
 _MEAN_SITES: tuple[ReplacedSite, ...] = ("pattern", "v", "z", "mlp_out")
@@ -27,7 +28,7 @@ _MEAN_SITES: tuple[ReplacedSite, ...] = ("pattern", "v", "z", "mlp_out")
 
 def tokens_of(source: Source) -> Int[Tensor, "example position"]:
     """The sequences of a split, or the tokens themselves."""
-    return source.tokens if isinstance(source, Split) else source
+    return source if isinstance(source, Tensor) else source.tokens
 
 
 def check_source(name: str, source: object) -> None:
@@ -35,7 +36,7 @@ def check_source(name: str, source: object) -> None:
 
     The name of a split is no split: an intervention knows no task.
     """
-    if isinstance(source, Split | Tensor):
+    if isinstance(source, Split | TargetSplit | Tensor):
         return
     wanted = f"task.split({source!r})" if isinstance(source, str) else "task.split('train')"
     got = repr(source) if isinstance(source, str) else type(source).__name__
@@ -47,7 +48,7 @@ def check_source(name: str, source: object) -> None:
 
 def describe_source(source: Source) -> dict[str, Any]:
     """Which examples, and how many; fit for JSON."""
-    if isinstance(source, Split):
+    if not isinstance(source, Tensor):
         return {"split": source.name, "n": source.n, "sha": source.sha}
     return {"split": "tokens", "n": len(source), "sha": None}
 
@@ -65,13 +66,15 @@ class References:
         self._chunk = chunk
         # The sources are kept beside what was read from them, so that no `id` is used twice.
         self._means: dict[int, tuple[Source, dict[Place, Tensor]]] = {}
-        self._clean: dict[tuple[int, int], CleanPasses] = {}
+        self._clean: dict[tuple[int, int, int], CleanPasses] = {}
 
-    def clean(self, *, length: int, position: int) -> CleanPasses:
-        """The unablated passes of sequences of a length, in the last layer at one position."""
-        key = (length, row_of(position, length))
+    def clean(self, *, length: int, position: int | slice) -> CleanPasses:
+        """The unablated passes of sequences of a length, in the last layer at some positions."""
+        row = rows_of(position, length)
+        run = run_of(row)
+        key = (length, run.start, -1 if isinstance(row, int) else run.stop)
         if key not in self._clean:
-            self._clean[key] = CleanPasses(self.staged, length=length, row=key[1])
+            self._clean[key] = CleanPasses(self.staged, length=length, row=row)
         return self._clean[key]
 
     def mean(self, source: Source, site: ReplacedSite, layer: int) -> Float[Tensor, "..."]:

@@ -10,6 +10,25 @@ if TYPE_CHECKING:
     from interp_shortcuts.measures.ablation import Ablation as Ablation
     from interp_shortcuts.measures.ablation import HeadAblation as HeadAblation
     from interp_shortcuts.measures.attention import Attention as Attention
+    from interp_shortcuts.measures.attribution.gradient_measures import (
+        ActivationGradient as ActivationGradient,
+    )
+    from interp_shortcuts.measures.attribution.gradient_measures import GradientNorm as GradientNorm
+    from interp_shortcuts.measures.attribution.gradient_measures import (
+        WeightGradient as WeightGradient,
+    )
+    from interp_shortcuts.measures.attribution.importance import (
+        ComponentImportance as ComponentImportance,
+    )
+    from interp_shortcuts.measures.attribution.integrated_gradients import (
+        IntegratedGradients as IntegratedGradients,
+    )
+    from interp_shortcuts.measures.attribution.interaction import (
+        ComponentInteraction as ComponentInteraction,
+    )
+    from interp_shortcuts.measures.attribution.joint import JointImportance as JointImportance
+    from interp_shortcuts.measures.attribution.model_gap import AttributionGap as AttributionGap
+    from interp_shortcuts.measures.attribution.shapley import ShapleyImportance as ShapleyImportance
     from interp_shortcuts.measures.base import Measure as Measure
     from interp_shortcuts.measures.base import WeightsMeasure as WeightsMeasure
     from interp_shortcuts.measures.behaviour import Behaviour as Behaviour
@@ -29,11 +48,18 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "Ablation": ".ablation",
+        "ActivationGradient": ".attribution.gradient_measures",
         "Attention": ".attention",
+        "AttributionGap": ".attribution.model_gap",
         "Behaviour": ".behaviour",
+        "ComponentImportance": ".attribution.importance",
+        "ComponentInteraction": ".attribution.interaction",
         "CrossSplitPatching": ".patching",
         "GradientConflict": ".gradients",
+        "GradientNorm": ".attribution.gradient_measures",
         "HeadAblation": ".ablation",
+        "IntegratedGradients": ".attribution.integrated_gradients",
+        "JointImportance": ".attribution.joint",
         "Measure": ".base",
         "OVAblation": ".ov_ablation",
         "OVClassFraction": ".ov_fraction",
@@ -43,6 +69,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "QKSpearman": ".qk",
         "REGISTRY": ".registry",
         "Saturation": ".saturation",
+        "ShapleyImportance": ".attribution.shapley",
+        "WeightGradient": ".attribution.gradient_measures",
         "WeightsMeasure": ".base",
         "default_measures": ".registry",
     },

@@ -48,7 +48,7 @@ class Attention(Measure):
             raise MeasureError(f"`n_shown` (={self.n_shown}) must be at least 0.")
 
     def measure(self, observation: Observation) -> xr.Dataset:
-        spec, task = observation.spec, observation.task
+        spec, task = observation.spec, observation.answering
         shown = [min(self.n_shown, task.split(name).n) for name in self.splits]
         found = xr.Dataset(
             {**self._means(observation), **self._examples(observation)},
@@ -64,7 +64,7 @@ class Attention(Measure):
         return found.assign_coords(example_split=("example", np.repeat(self.splits, shown)))
 
     def _means(self, observation: Observation) -> dict[str, xr.Variable]:
-        task = observation.task
+        task = observation.answering
         per_position, to_max, entropy = [], [], []
         for name in self.splits:
             weights = observation.attention(name).double().numpy()
@@ -133,7 +133,7 @@ class Attention(Measure):
         }
 
     def _examples(self, observation: Observation) -> dict[str, xr.Variable]:
-        task = observation.task
+        task = observation.answering
         splits = [task.split(name) for name in self.splits]
         shown = [
             observation.attention(name)[: self.n_shown].double().numpy() for name in self.splits

@@ -24,12 +24,18 @@ from interp_shortcuts.measures.feature_field import feature_identity
 from interp_shortcuts.measures.observation import Observation
 from interp_shortcuts.models.weights import Weights
 from interp_shortcuts.runs.trajectory import Trajectory
-from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.tasks.base import AnswerTask, Task, is_answered
 from interp_shortcuts.tasks.features import Feature
+from interp_shortcuts.tasks.target_task import TargetTask, is_target_task
 
 PAPER = "arXiv:2607.10116"
 DIRECT_PATH = "exact for layer 0; for deeper layers the direct path from the embeddings"
 BOUNDS = ("low", "high")
+
+_KINDS: dict[type, str] = {
+    AnswerTask: "a task whose answer is one class, read at one position (an AnswerTask)",
+    TargetTask: "a task whose answer is a sequence of tokens (a TargetTask)",
+}
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,10 @@ class Measure(ABC):
     reads: ClassVar[Literal["weights", "activations"]]
     constant: ClassVar[frozenset[str]] = frozenset()
     """Variables that depend on the task alone and so get no `step` dimension."""
+    asks: ClassVar[type] = AnswerTask
+    """The kind of task: `AnswerTask`, `TargetTask`, or `Task` for a measure that asks any."""
+    by_default: ClassVar[bool] = True
+    """Whether a tracker that is not told what to measure takes it, on a task that fits."""
 
     def __post_init__(self) -> None:
         # parameters are hashed, so a list becomes a tuple; one split needs no brackets
@@ -61,8 +71,44 @@ class Measure(ABC):
         """The measure of one observation: labelled float32 arrays without a `step` dimension."""
 
     def __call__(self, model: nn.Module, task: Task) -> xr.Dataset:
-        """The measure of one model on a task."""
+        """The measure of one model on a task.
+
+        Raises:
+            MeasureError: If the task is not of the kind that the measure asks.
+        """
+        self.require_kind(task)
         return self.measure(Observation(model, task))
+
+    @classmethod
+    def fits(cls, task: Task) -> bool:
+        """Whether a task is of the kind that the measure asks."""
+        known = {AnswerTask: is_answered, TargetTask: is_target_task}
+        return known[cls.asks](task) if cls.asks in known else isinstance(task, cls.asks)
+
+    def require_kind(self, task: Task) -> None:
+        """Refuses a task of another kind than the measure asks.
+
+        Raises:
+            MeasureError: Names the measure, the kind and the task.
+        """
+        if not self.fits(task):
+            raise MeasureError(
+                f"`{type(self).__name__}` asks {_KINDS.get(self.asks, self.asks.__name__)}; "
+                f"{task.name!r} is a {type(task).__name__}. `default_measures(task)` gives "
+                "measures that fit a task."
+            )
+
+    def settled(self, source: Trajectory | Task) -> Measure:
+        """The measure with what it leaves open settled, so that it is the same at every step.
+
+        Args:
+            source: The trajectory that it is taken along; the task if models are only observed.
+
+        Returns:
+            By default the measure itself.
+        """
+        del source
+        return self
 
     def over(self, trajectory: Trajectory, *, progress: bool = True) -> xr.Dataset:
         """The measure at every checkpoint of a trajectory.
@@ -77,11 +123,13 @@ class Measure(ABC):
         Raises:
             MeasureError: Names the measure and the step that failed.
         """
+        self.require_kind(trajectory.task)
+        settled = self.settled(trajectory)
         found = []
         bar = progress_bar(trajectory, self.name, total=len(trajectory), progress=progress)
         for step, model in bar:
             with located(self.name, step):
-                found.append(self.measure(Observation(model, trajectory.task, step)))
+                found.append(settled.measure(Observation(model, trajectory.task, step)))
         return along_steps(found, trajectory.steps, constant=self.constant)
 
     @cached_property
@@ -137,6 +185,7 @@ class WeightsMeasure(Measure):
         return found.isel(checkpoint=0) if "checkpoint" in found.dims else found
 
     def over(self, trajectory: Trajectory, *, progress: bool = True) -> xr.Dataset:
+        self.require_kind(trajectory.task)
         return over_weights(self, trajectory, progress=progress)
 
 

@@ -33,7 +33,7 @@ class Behaviour(Measure):
     splits: Sequence[str] | None = None
 
     def measure(self, observation: Observation) -> xr.Dataset:
-        task = observation.task
+        task = observation.answering
         names = tuple(task.splits) if self.splits is None else self.splits
         losses, counts = [], []
         for name in names:

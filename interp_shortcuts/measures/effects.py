@@ -26,7 +26,7 @@ from interp_shortcuts.measures.component_sets import ComponentNames, Members, co
 from interp_shortcuts.measures.intervals import Mean, mean_with_interval
 from interp_shortcuts.measures.observation import Observation
 from interp_shortcuts.models.sites import Kind
-from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.tasks.base import AnswerTask
 from interp_shortcuts.tasks.split import Split
 
 EMPTY = "the split has no example"
@@ -96,7 +96,7 @@ class AblationMeasure(Measure):
         """The joint ablation of a set of components."""
 
     def measure(self, observation: Observation) -> xr.Dataset:
-        task = observation.task
+        task = observation.answering
         sets = component_sets(observation.spec, self.kinds, self.components)
         reference = self._reference(task)
         asked = [first_examples(task.split(name), self.examples) for name in self.splits]
@@ -113,7 +113,7 @@ class AblationMeasure(Measure):
             ),
         )
 
-    def _reference(self, task: Task) -> Split:
+    def _reference(self, task: AnswerTask) -> Split:
         reference = first_examples(task.split(self.reference), self.reference_examples)
         if reference.n == 0:
             raise MeasureError(
@@ -140,13 +140,13 @@ class AblationMeasure(Measure):
             observation.model,
             split.tokens,
             [(), *runs],
-            position=observation.task.read_position,
+            position=observation.answering.read_position,
             chunk=self.chunk,
             references=observation.references,
         ).cpu()
         ablated = logits[1:].unflatten(0, (len(distinct), len(self.ways)))
         order = [distinct.index(frozenset(members)) for members in sets.values()]
-        return paired_effects(observation.task, split, logits[0], ablated[order].flatten(0, 1))
+        return paired_effects(observation.answering, split, logits[0], ablated[order].flatten(0, 1))
 
     def _variables(
         self, effects: list[Effects], sets: dict[str, Members], reference: Split
@@ -217,7 +217,7 @@ _FORMULAS = {
 
 
 def paired_effects(
-    task: Task,
+    task: AnswerTask,
     split: Split,
     plain: Float[Tensor, "example class"],
     ablated: Float[Tensor, "run example class"],

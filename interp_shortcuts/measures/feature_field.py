@@ -31,6 +31,11 @@ class IntegerTask(Protocol):
         ...
 
     @property
+    def read_position(self) -> int:
+        """The position whose logits are the model's answer."""
+        ...
+
+    @property
     def label_feature(self) -> Feature:
         """The feature of a single integer that the label is made of."""
         ...

@@ -77,7 +77,7 @@ class GradientConflict(Measure):
             raise MeasureError(f"`norm_examples` (={self.norm_examples}) must be at least 0.")
 
     def measure(self, observation: Observation) -> xr.Dataset:
-        sizes = np.array([observation.task.split(group).n for group in GROUPS])
+        sizes = np.array([observation.answering.split(group).n for group in GROUPS])
         variables = {
             **self._conflict(observation, sizes),
             **self._example_norms(observation),
@@ -175,13 +175,13 @@ class GradientConflict(Measure):
     def _example_norms(self, observation: Observation) -> dict[str, xr.Variable]:
         found = []
         for group in GROUPS:
-            split = observation.task.split(group)
+            split = observation.answering.split(group)
             norms = example_gradient_norms(
                 observation.model,
                 split.tokens[: self.norm_examples],
                 split.labels[: self.norm_examples],
-                observation.task.loss,
-                position=observation.task.read_position,
+                observation.answering.loss,
+                position=observation.answering.read_position,
             )
             found.append(mean_with_interval(norms.numpy()))
         over = f"the first {self.norm_examples} training examples of the group"
@@ -230,13 +230,13 @@ def inner_products(
     vectors = {}
     for group, n in enumerate(used):
         if n:
-            split = observation.task.split(GROUPS[group])
+            split = observation.answering.split(GROUPS[group])
             gradient = mean_gradient(
                 observation.model,
                 split.tokens[:n],
                 split.labels[:n],
-                observation.task.loss,
-                position=observation.task.read_position,
+                observation.answering.loss,
+                position=observation.answering.read_position,
             )
             vectors[group] = part_vectors(gradient, observation.spec)
     for (first, mine), (second, others) in (

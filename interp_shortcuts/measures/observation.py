@@ -6,7 +6,9 @@ computed once. Nothing of the model is changed. What is made of the readings is 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -21,8 +23,9 @@ from interp_shortcuts.models.hooks import has_hooks
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.models.staged import StagedModel, row_of
 from interp_shortcuts.models.weights import Weights
-from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.tasks.base import AnswerTask, Task, is_answered
 from interp_shortcuts.tasks.split import rows_in_train
+from interp_shortcuts.tasks.target_task import TargetTask, is_target_task
 
 
 def require_fit(spec: ModelSpec, task: Task) -> None:
@@ -47,6 +50,34 @@ def require_fit(spec: ModelSpec, task: Task) -> None:
         )
 
 
+def require_answer(task: Task) -> AnswerTask:
+    """The task, once it is known to have its answer at one position.
+
+    Raises:
+        MeasureError: If it is another kind of task.
+    """
+    if not is_answered(task):
+        raise MeasureError(
+            "the measure needs a task whose answer is one class, read at one position (an "
+            f"AnswerTask); {task.name!r} is a {type(task).__name__}."
+        )
+    return task
+
+
+def require_targets(task: Task) -> TargetTask:
+    """The task, once it is known to have sequences as answers.
+
+    Raises:
+        MeasureError: If it is another kind of task.
+    """
+    if not is_target_task(task):
+        raise MeasureError(
+            "the measure needs a task whose answer is a sequence of tokens (a TargetTask); "
+            f"{task.name!r} is a {type(task).__name__}."
+        )
+    return task
+
+
 @dataclass
 class Observation:
     """A model and a task at one step.
@@ -68,6 +99,7 @@ class Observation:
     _readings: dict[str, Reading] = field(default_factory=dict, init=False, repr=False)
     _references: References | None = field(default=None, init=False, repr=False)
     _exact: CleanPasses | None = field(default=None, init=False, repr=False)
+    _shared: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.model = eager(self.model)
@@ -79,6 +111,35 @@ class Observation:
                     f"weights must be finite; `{name}` holds NaN or infinity"
                     + ("." if self.step is None else f" at step {self.step}.")
                 )
+
+    def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What several measures need of this model, made when it is first asked for.
+
+        Args:
+            key: Says what it is, with every parameter that it depends on.
+            make: Makes it.
+        """
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
+
+    @property
+    def targeting(self) -> TargetTask:
+        """The task, for answers that are sequences of tokens.
+
+        Raises:
+            MeasureError: If the answers of the task are not.
+        """
+        return require_targets(self.task)
+
+    @property
+    def answering(self) -> AnswerTask:
+        """The task, for what is read at one position.
+
+        Raises:
+            MeasureError: If the answers of the task are not.
+        """
+        return require_answer(self.task)
 
     @property
     def weights(self) -> Weights:
@@ -108,7 +169,7 @@ class Observation:
         """
         if self._exact is None:
             staged = StagedModel.of(self.model, dtype=torch.float64)
-            row = row_of(self.task.read_position, tokens.shape[-1])
+            row = row_of(self.answering.read_position, tokens.shape[-1])
             self._exact = CleanPasses(staged, length=tokens.shape[-1], row=row)
         with torch.no_grad(), torch.autocast(tokens.device.type, enabled=False):
             return self._exact.logits(tokens).cpu()
@@ -124,9 +185,9 @@ class Observation:
     def _reading(self, split: str) -> Reading:
         """One forward pass a split; the parts of train are rows of the pass over train."""
         if split not in self._readings:
-            rows = rows_in_train(self.task.splits, split)
+            rows = rows_in_train(self.answering.splits, split)
             if rows is None:
-                self._readings[split] = self._read(self.task.split(split).tokens)
+                self._readings[split] = self._read(self.answering.split(split).tokens)
             else:
                 train = self._reading("train")
                 self._readings[split] = Reading(
@@ -138,7 +199,7 @@ class Observation:
 
     def _read(self, tokens: Int[Tensor, "example position"]) -> Reading:
         """The model's own pass where its hooks must act, else the one that measures share."""
-        position = self.task.read_position
+        position = self.answering.read_position
         if has_hooks(self.model):
             return read_attention(self.model, tokens, position=position)
         clean = self.references.clean(length=tokens.shape[-1], position=position)

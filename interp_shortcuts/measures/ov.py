@@ -64,8 +64,9 @@ class OVSpearman(WeightsMeasure):
             of_integers(task).label_feature if self.feature is None else self.feature
         )
         n_integers = of_integers(task).n_integers
+        read_position = of_integers(task).read_position
         logits = require_finite(
-            ov_logits(weights, n_integers=n_integers, read_position=task.read_position),
+            ov_logits(weights, n_integers=n_integers, read_position=read_position),
             "OV logits",
         )
         written, targets = _contrasts(logits, features, n_classes=task.n_classes)

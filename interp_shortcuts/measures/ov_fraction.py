@@ -58,12 +58,13 @@ class OVClassFraction(WeightsMeasure):
             of_integers(task).label_feature if self.feature is None else self.feature
         )
         n_integers = of_integers(task).n_integers
+        read_position = of_integers(task).read_position
         values = feature_values(features, n_integers)
         n_classes = np.array(
             [_n_classes(item, row) for item, row in zip(features, values, strict=True)]
         )
         outputs = require_finite(
-            ov_outputs(weights, n_integers=n_integers, read_position=task.read_position),
+            ov_outputs(weights, n_integers=n_integers, read_position=read_position),
             "OV outputs",
         )
         return xr.Dataset(

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from interp_shortcuts.streams import numpy_stream
-from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.tasks.base import AnswerTask
 from interp_shortcuts.tasks.split import Split
 
 DIRECTIONS: Mapping[str, tuple[str, str]] = {
@@ -62,7 +62,7 @@ class Pairs:
         )
 
 
-def pairs_of(task: Task, *, n_pairs: int, seed: int = 0) -> tuple[Pairs, ...]:
+def pairs_of(task: AnswerTask, *, n_pairs: int, seed: int = 0) -> tuple[Pairs, ...]:
     """The pairs of both directions; the same for all checkpoints of a task.
 
     Args:
@@ -81,7 +81,7 @@ def pairs_of(task: Task, *, n_pairs: int, seed: int = 0) -> tuple[Pairs, ...]:
     return _drawn[key]
 
 
-def _draw(task: Task, direction: str, *, n_pairs: int, seed: int) -> Pairs:
+def _draw(task: AnswerTask, direction: str, *, n_pairs: int, seed: int) -> Pairs:
     own, other = (task.split(name) for name in DIRECTIONS[direction])
     order = numpy_stream(seed, "patching", direction, "target").permutation(own.n)
     rows = torch.from_numpy(order[:n_pairs])

@@ -99,7 +99,7 @@ class CrossSplitPatching(Measure):
             raise MeasureError(f"`min_difference` (={self.min_difference}) must be above 0.")
 
     def measure(self, observation: Observation) -> xr.Dataset:
-        spec, task = observation.spec, observation.task
+        spec, task = observation.spec, observation.answering
         sets = component_sets(spec, self.kinds, self.components)
         sites = residual_sites(spec)
         places = [Place(*site, at) for site in sites for at in range(task.context)]
@@ -134,7 +134,7 @@ class CrossSplitPatching(Measure):
         sets: Sequence[Members],
         places: Sequence[Place],
     ) -> _Found:
-        task = observation.task
+        task = observation.answering
         plain, by_pairing = self._patched(observation, pairs, sets)
         target = observation.exact_logits(pairs.target.tokens)
         first = pairs.first(self.n_residual_pairs)
@@ -170,7 +170,7 @@ class CrossSplitPatching(Measure):
             observation.model,
             pairs.target.tokens,
             [(), *runs],
-            position=observation.task.read_position,
+            position=observation.answering.read_position,
             chunk=self.chunk,
             references=observation.references,
         ).cpu()
@@ -291,7 +291,7 @@ def _patch(
     source = pairs.sources[pairing].tokens
     if not isinstance(what, Place):
         return Patch(what, source)
-    if what.kind == "resid_post" and what.position != observation.task.read_position:
+    if what.kind == "resid_post" and what.position != observation.answering.read_position:
         return ()  # after the last layer, no other position is read
     at = what.position
     if what == ("resid_pre", 0, at) and torch.equal(source[:, at], pairs.target.tokens[:, at]):

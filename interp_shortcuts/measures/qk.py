@@ -102,8 +102,9 @@ class QKSpearman(Measure):
 
     def _weights_form(self, weights: Weights, task: Task) -> dict[str, xr.Variable]:
         n_integers = of_integers(task).n_integers
+        read_position = of_integers(task).read_position
         scores = require_finite(
-            qk_scores(weights, n_integers=n_integers, read_position=task.read_position),
+            qk_scores(weights, n_integers=n_integers, read_position=read_position),
             "QK scores",
         )
         values = feature_values(as_features(self.feature), n_integers)
@@ -182,7 +183,7 @@ def example_spearman(
         float64 [example layer head feature]; NaN where the example's scores or feature values are
         constant.
     """
-    task = observation.task
+    task = observation.answering
     n_integers = of_integers(task).n_integers
     integers = task.split(split).integers.numpy()
     scores = observation.scores(split)[..., : task.read_position].double().numpy()

@@ -30,7 +30,7 @@ class Saturation(Measure):
     constant: ClassVar[frozenset[str]] = frozenset({"group_loss_n"})
 
     def measure(self, observation: Observation) -> xr.Dataset:
-        task = observation.task
+        task = observation.answering
         losses, pulls = [], []
         for group in GROUPS:
             labels, logits = task.split(group).labels, observation.logits(group).double()

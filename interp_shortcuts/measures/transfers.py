@@ -14,7 +14,7 @@ from torch import Tensor
 
 from interp_shortcuts.measures.intervals import mean_with_interval
 from interp_shortcuts.measures.pairs import Pairs
-from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.tasks.base import AnswerTask
 
 
 class Moved(NamedTuple):
@@ -34,7 +34,7 @@ class Recovered(NamedTuple):
 
 
 def moved(
-    task: Task,
+    task: AnswerTask,
     pairs: Pairs,
     pairing: str,
     *,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from interp_shortcuts.models.build import load_weights as load_weights
     from interp_shortcuts.models.build import parameter_shapes as parameter_shapes
     from interp_shortcuts.models.build import weights_of as weights_of
+    from interp_shortcuts.models.decoding import greedy_decode as greedy_decode
     from interp_shortcuts.models.forward import Reading as Reading
     from interp_shortcuts.models.forward import read_attention as read_attention
     from interp_shortcuts.models.forward import read_logits as read_logits
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from interp_shortcuts.models.sites import site as site
     from interp_shortcuts.models.spec import Architecture as Architecture
     from interp_shortcuts.models.spec import ModelSpec as ModelSpec
+    from interp_shortcuts.models.tail import tail_logits as tail_logits
     from interp_shortcuts.models.views import ov_logits as ov_logits
     from interp_shortcuts.models.views import ov_outputs as ov_outputs
     from interp_shortcuts.models.views import qk_scores as qk_scores
@@ -45,6 +47,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "Weights": ".weights",
         "components": ".sites",
         "eager": ".build",
+        "greedy_decode": ".decoding",
         "hooked": ".hooks",
         "initial_weights": ".build",
         "load_weights": ".build",
@@ -58,6 +61,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "read_site": ".forward",
         "reading": ".hooks",
         "site": ".sites",
+        "tail_logits": ".tail",
         "weights_of": ".build",
     },
 )

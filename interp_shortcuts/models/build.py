@@ -22,6 +22,7 @@ from interp_shortcuts.streams import numpy_stream
 
 _COMPILED = "_orig_mod"
 _BUFFERS = (".attn.mask", ".attn.IGNORE")
+_POSITIONS = "pos_embed.W_pos"
 
 
 def build(
@@ -36,7 +37,8 @@ def build(
         device: Where the parameters live.
 
     Returns:
-        The model, in float32 and in training mode.
+        The model, in float32 and in training mode. Without positions in the spec, `W_pos` is zero
+        and takes no gradient, so that no optimiser moves it.
     """
     with kept_random_state(), warnings.catch_warnings():
         warnings.filterwarnings(
@@ -44,6 +46,7 @@ def build(
         )
         model = HookedTransformer(_lens_config(spec, device=str(device)))
     load_weights(model, _empty_weights(spec) if seed is None else initial_weights(spec, seed))
+    model.pos_embed.W_pos.requires_grad_(spec.positions == "learned")
     return model
 
 
@@ -79,7 +82,7 @@ def parameter_shapes(spec: ModelSpec) -> dict[str, tuple[int, ...]]:
 
     shapes: dict[str, tuple[int, ...]] = {
         "embed.W_E": (spec.d_vocab, width),
-        "pos_embed.W_pos": (spec.n_ctx, width),
+        _POSITIONS: (spec.n_ctx, width),
     }
     for layer in range(spec.n_layers):
         block = f"blocks.{layer}"
@@ -106,9 +109,10 @@ def initial_weights(spec: ModelSpec, seed: int) -> dict[str, Tensor]:
     """The weights that a seed stands for.
 
     Matrices (`W_*`) are normal with standard deviation 0.8 / sqrt(d_model), TransformerLens's
-    default; biases are zero and gains one. Each matrix has the stream `("init", name)`, so that
-    another layer or a normalisation leaves the other matrices as they were. The draws are NumPy's,
-    which do not depend on the processor's vector width as torch's do.
+    default; biases are zero and gains one, and `W_pos` is zero where the spec has no positions.
+    Each matrix has the stream `("init", name)`, so that another layer or a normalisation leaves
+    the other matrices as they were. The draws are NumPy's, which do not depend on the processor's
+    vector width as torch's do.
 
     Returns:
         float32 tensors on the CPU, by TransformerLens's name.
@@ -116,7 +120,7 @@ def initial_weights(spec: ModelSpec, seed: int) -> dict[str, Tensor]:
     std = 0.8 / math.sqrt(spec.d_model)
     weights = _empty_weights(spec)
     for name, tensor in weights.items():
-        if _is_matrix(name):
+        if _is_matrix(name) and (name != _POSITIONS or spec.positions == "learned"):
             draw = numpy_stream(seed, "init", name).standard_normal(tuple(tensor.shape))
             tensor.copy_(torch.from_numpy(std * draw))
     return weights
@@ -205,6 +209,15 @@ def check_weights(weights: Mapping[str, Any], shapes: Mapping[str, tuple[int, ..
             raise StorageError(
                 f"`{name}` must be finite; {n_bad} of its {tensor.numel()} values are not."
             )
+
+
+def check_positions(weights: Mapping[str, Any], spec: ModelSpec) -> None:
+    """Raises a `StorageError` if a spec without positions is given weights that have them."""
+    if spec.positions == "none" and bool(weights[_POSITIONS].any()):
+        raise StorageError(
+            f"`{_POSITIONS}` must be zero, since the spec has `positions` 'none'; it is not. "
+            "The weights belong to another spec."
+        )
 
 
 def without_extras(weights: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,17 +79,17 @@ class _Numbering:
 
 
 class CleanPasses:
-    """What a model computes on sequences when nothing is replaced, in the last layer at one row.
+    """What a model computes on sequences when nothing is replaced, in the last layer at some rows.
 
     Args:
         staged: The model.
         length: The number of positions of the sequences.
-        row: The read position, counted from the start.
+        row: The read position, counted from the start, or a run of them.
         keep: Up to how many numbers are kept; 0 for none.
     """
 
     def __init__(
-        self, staged: StagedModel, *, length: int, row: int, keep: int = NUMBERS_KEPT
+        self, staged: StagedModel, *, length: int, row: int | slice, keep: int = NUMBERS_KEPT
     ) -> None:
         self.staged, self.length, self.row = staged, length, row
         codable = len(staged.W_E) ** length < 2**63
@@ -108,8 +108,8 @@ class CleanPasses:
             return Window(self._pass(tokens), None)
         return Window(self._stages, rows)
 
-    def logits(self, tokens: Tokens) -> Float[Tensor, "example class"]:
-        """The logits at the row of sequences that fit the model."""
+    def logits(self, tokens: Tokens) -> Float[Tensor, "example *row class"]:
+        """The logits at the row, or at each of the rows, of sequences that fit the model."""
         if not self._keep or not len(tokens):
             return torch.cat([self._answer(part) for part in tokens.split(AT_ONCE)])
         codes = self._codes(tokens)
@@ -126,9 +126,17 @@ class CleanPasses:
     @property
     def folded(self) -> Folded | None:
         """The last layer with its matrices multiplied out; None where that does not pay."""
+        if isinstance(self.row, slice):
+            return None
         if self._folded is None and Folded.pays(self.staged):
             self._folded = Folded.of(self.staged, self.staged.n_layers - 1, row=self.row)
         return self._folded
+
+    def at_rows(
+        self, computed: Float[Tensor, "*batch row class"]
+    ) -> Float[Tensor, "*batch *row class"]:
+        """Logits of what the last layer computes, without the axis of rows if there is one row."""
+        return computed[..., 0, :] if isinstance(self.row, int) else computed
 
     def _codes(self, tokens: Tokens) -> Int[np.ndarray, " example"]:
         return tokens.cpu().numpy() @ self._digits
@@ -136,14 +144,14 @@ class CleanPasses:
     def _pass(self, tokens: Tokens) -> list[Stage]:
         return list(self.staged.stages(tokens.to(self.staged.W_E.device), row=self.row))
 
-    def _answer(self, tokens: Tokens) -> Float[Tensor, "example class"]:
+    def _answer(self, tokens: Tokens) -> Float[Tensor, "example *row class"]:
         rows = self._known.find(self._codes(tokens)) if self._keep else np.array([-1])
         if (rows < 0).any():
             resid = self._pass(tokens)[-1].resid_post
         else:
             window = Window(self._stages, torch.from_numpy(rows).to(self.staged.W_E.device))
             resid = window.at(self.staged.n_layers - 1, "resid_post")
-        return self.staged.logits(resid)[:, 0]
+        return self.at_rows(self.staged.logits(resid))
 
     def _rows(self, tokens: Tokens) -> Int[Tensor, " example"] | None:
         """Where the sequences are among the kept ones, new ones added; None if there is no room."""

@@ -165,6 +165,7 @@ def _read_window(clean: CleanPasses, window: Window) -> Reading:
 
     scores = rows("scores")
     if clean.staged.causal:
+        assert isinstance(clean.row, int)
         scores[..., clean.row + 1 :] = torch.nan
     logits = clean.staged.logits(window.at(last, "resid_post"))[:, 0].cpu()
     return Reading(logits=logits, attention=rows("pattern"), scores=scores)

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from interp_shortcuts.errors import InterventionError
+from interp_shortcuts.models.staged import Rows, run_of
 
 ReplacedSite = Literal["resid_pre", "pattern", "v", "z", "mlp_out", "resid_post"]
 
@@ -74,15 +75,15 @@ class Replacement:
         activation: Float[Tensor, "..."],
         value: Float[Tensor, "..."],
         *,
-        row: int | None = None,
+        row: Rows = None,
         length: int,
     ) -> None:
         """Overwrite the component's part in place.
 
         Args:
             activation: The site's activation; the caller owns it.
-            value: Broadcasts to the part; all rows, or the one that the activation has.
-            row: The only position that the activation has; None if it has all.
+            value: Broadcasts to the part; all rows, or those that the activation has.
+            row: The only positions that the activation has; None if it has all.
             length: The number of positions of the sequence.
         """
         self.fill(self.part(activation), value, row=row, length=length)
@@ -92,22 +93,24 @@ class Replacement:
         part: Float[Tensor, "*batch row feature"],
         value: Float[Tensor, "..."],
         *,
-        row: int | None = None,
+        row: Rows = None,
         length: int,
     ) -> None:
         """As `put`, where the component's part is all that there is."""
         value = value.to(part)
         if value.ndim >= 2 and value.shape[-2] != part.shape[-2] and value.shape[-2] == length:
             assert row is not None
-            value = value[..., row : row + 1, :]
+            value = value[..., run_of(row), :]
         if self.positions is None:
             part.copy_(value)
             return
         index = self.index(length)
         if row is not None:
-            if row not in index.tolist():
+            rows = range(length)[run_of(row)]
+            held = [rows.index(position) for position in index.tolist() if position in rows]
+            if not held:
                 return
-            index = torch.zeros(1, dtype=torch.long)
+            index = torch.tensor(held, dtype=torch.long)
         index = index.to(part.device)
         part[..., index, :] = value.expand(part.shape)[..., index, :]
 

@@ -6,9 +6,17 @@ line can show every field at once; building is left to `build`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from interp_shortcuts.canonical import short_hash
 from interp_shortcuts.errors import ConfigError
@@ -16,6 +24,7 @@ from interp_shortcuts.errors import ConfigError
 Activation = Literal["relu", "gelu", "gelu_new", "silu"]
 Normalization = Literal["none", "LN", "LNPre", "RMS", "RMSPre"]
 Attention = Literal["causal", "bidirectional"]
+Positions = Literal["learned", "none"]
 
 
 class Architecture(BaseModel):
@@ -37,6 +46,11 @@ class Architecture(BaseModel):
     )
     attention: Attention = Field(
         default="causal", description="Whether a position sees only itself and earlier ones."
+    )
+    positions: Positions = Field(
+        default="learned",
+        description="Positional embeddings: learned, or none (they are zero and stay so). Without "
+        "them a causal model still knows the order, by how much each position sees.",
     )
 
     @model_validator(mode="after")
@@ -61,6 +75,14 @@ class ModelSpec(Architecture):
     n_ctx: int = Field(ge=1, description="Largest number of positions.")
     eps: float = Field(default=1e-5, gt=0, description="Added to the variance in normalisations.")
 
+    @model_serializer(mode="wrap")
+    def _without_later_fields(self, handler: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """`positions` came later: at its default it is not written, and older hashes stay."""
+        data: dict[str, Any] = handler(self)
+        if data["positions"] == "learned":
+            del data["positions"]
+        return data
+
     @property
     def hash(self) -> str:
         """16 hex digits that identify the spec: equal for equal specs only."""
@@ -84,6 +106,9 @@ class ModelSpec(Architecture):
     @classmethod
     def from_model(cls, model: Any) -> ModelSpec:
         """The spec of a user's `HookedTransformer`, also when it is compiled.
+
+        `positions` is "learned": a model whose positional embeddings are zero is still one that
+        has them.
 
         Raises:
             ConfigError: If the model has a part that a spec cannot describe.

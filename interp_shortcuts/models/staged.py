@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -22,6 +23,9 @@ from torch import Tensor, nn
 from interp_shortcuts.errors import InterventionError
 from interp_shortcuts.models.build import eager
 from interp_shortcuts.models.layout import Layer, Norm, layer_of, norm_of
+
+Rows: TypeAlias = int | slice | None
+"""The query positions that are computed: one, a run of them counted from the start, or all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +121,13 @@ class StagedModel:
         layer: int,
         x: Float[Tensor, "*batch position d_model"],
         *,
-        row: int | None = None,
+        row: Rows = None,
     ) -> Float[Tensor, "*batch head row position"]:
-        """q . k / sqrt(d_head) of a layer on its normalised input; `row` asks for one query."""
+        """q . k / sqrt(d_head) of a layer on its normalised input; `row` asks for some queries."""
         at = self.layers[layer]
-        if row is None:
-            q = self._heads(F.linear(x, at.W_Q, at.b_Q))
+        if not isinstance(row, int):
+            asked = x if row is None else x[..., row, :]
+            q = self._heads(F.linear(asked, at.W_Q, at.b_Q))
             k = self._heads(F.linear(x, at.W_K, at.b_K))
             return torch.einsum("...qhd,...khd->...hqk", q, k) / self.scale
         # One query: carry it back through W_K rather than computing every key.
@@ -132,13 +137,13 @@ class StagedModel:
         return ((back @ x.mT + constant) / self.scale).unsqueeze(-2)
 
     def weigh(
-        self, scores: Float[Tensor, "*batch head row position"], *, row: int | None = None
+        self, scores: Float[Tensor, "*batch head row position"], *, row: Rows = None
     ) -> Float[Tensor, "*batch head row position"]:
-        """The attention pattern that scores make; `row` says which query, if it is only one."""
+        """The attention pattern that scores make; `row` says which queries, if not all."""
         n_positions = scores.shape[-1]
-        if self.causal and (row is None or row + 1 < n_positions):
+        if self.causal and not (isinstance(row, int) and row + 1 == n_positions):
             positions = torch.arange(n_positions, device=scores.device)
-            later = positions > (positions[:, None] if row is None else row)
+            later = positions > positions[run_of(row)][:, None]
             scores = scores.masked_fill(later, -torch.inf)
         return scores.softmax(-1)
 
@@ -147,9 +152,9 @@ class StagedModel:
         layer: int,
         x: Float[Tensor, "*batch position d_model"],
         *,
-        row: int | None = None,
+        row: Rows = None,
     ) -> Float[Tensor, "*batch head row position"]:
-        """The attention pattern of a layer on its normalised input; `row` asks for one query."""
+        """The attention pattern of a layer on its normalised input; `row` asks for some queries."""
         return self.weigh(self.score(layer, x, row=row), row=row)
 
     def values(
@@ -214,13 +219,13 @@ class StagedModel:
         return F.linear(self.norm_final(resid), self.W_U, self.b_U)
 
     def stages(
-        self, tokens: Int[Tensor, "*batch position"], *, row: int | None = None
+        self, tokens: Int[Tensor, "*batch position"], *, row: Rows = None
     ) -> Iterator[Stage]:
         """The activations of every layer in turn.
 
         Args:
             tokens: The sequences.
-            row: The read position, for which alone the last layer is computed; None for all.
+            row: The position or positions for which alone the last layer is computed; None for all.
         """
         return self.stages_from(self.embed(tokens), 0, row=row)
 
@@ -229,7 +234,7 @@ class StagedModel:
         resid: Float[Tensor, "*batch position d_model"],
         first: int,
         *,
-        row: int | None = None,
+        row: Rows = None,
     ) -> Iterator[Stage]:
         """As `stages`, going on from the residual stream before the layer `first`."""
         for layer in range(first, self.n_layers):
@@ -238,11 +243,35 @@ class StagedModel:
             scores = self.score(layer, x, row=asked)
             pattern = self.weigh(scores, row=asked)
             z = self.mix(layer, pattern, x)
-            kept = resid if asked is None else resid[..., asked : asked + 1, :]
+            kept = resid if asked is None else resid[..., run_of(asked), :]
             mid = kept + self.write(layer, z)
             stage = Stage(resid, x, scores, pattern, z, mid, self.mlp(layer, mid))
             resid = stage.resid_post
             yield stage
+
+
+def run_of(row: Rows) -> slice:
+    """The computed positions as a slice."""
+    if row is None:
+        return slice(None)
+    return slice(row, row + 1) if isinstance(row, int) else row
+
+
+def rows_of(position: int | slice, length: int) -> int | slice:
+    """As `row_of`, also for a run of positions, whose ends are counted from the start.
+
+    Raises:
+        InterventionError: If the sequence has no such position, or the run leaves some out.
+    """
+    if isinstance(position, int):
+        return row_of(position, length)
+    start, stop, step = position.indices(length)
+    if step != 1 or stop <= start:
+        raise InterventionError(
+            f"`position` must be a run of the {length} positions, with at least one and none left "
+            f"out; got {position}."
+        )
+    return slice(start, stop)
 
 
 def row_of(position: int, length: int) -> int:

@@ -14,14 +14,16 @@ import torch.nn.functional as F  # noqa: N812
 from jaxtyping import Float
 from torch import Tensor
 
+from interp_shortcuts.models.staged import run_of
 from interp_shortcuts.models.variant_tree import Level, Node, Tree, key_of
 from interp_shortcuts.models.variant_values import Values
 
 
-def pass_logits(values: Values, tree: Tree) -> Float[Tensor, "variant example class"]:
-    """The logits at the read position of each variant, on the chunk that the values are of."""
+def pass_logits(values: Values, tree: Tree) -> Float[Tensor, "variant example *row class"]:
+    """The logits at the read positions of each variant, on the chunk that the values are of."""
     staged = values.staged
-    unablated = staged.logits(values.base.at(staged.n_layers - 1, "resid_post"))[..., 0, :]
+    at_rows = values.clean.at_rows
+    unablated = at_rows(staged.logits(values.base.at(staged.n_layers - 1, "resid_post")))
     state = values.empty(0, "resid_pre")
     for layer, level in enumerate(tree.levels):
         state = _LayerPass(values, layer).run(level, state)
@@ -29,7 +31,7 @@ def pass_logits(values: Values, tree: Tree) -> Float[Tensor, "variant example cl
     changed = [i for i, leaf in enumerate(tree.leaves) if leaf is not None]
     if changed:
         leaves = [leaf for leaf in tree.leaves if leaf is not None]
-        result[changed] = staged.logits(state)[leaves][..., 0, :]
+        result[changed] = at_rows(staged.logits(state)[leaves])
     return result
 
 
@@ -105,7 +107,7 @@ class _LayerPass:
         """The stream between attention and MLP at nodes with inputs of their own."""
         row = self.values.row(self.layer)
         x = self.values.staged.layers[self.layer].norm1(resid)
-        before = resid if row is None else resid[..., row : row + 1, :]
+        before = resid if row is None else resid[..., run_of(row), :]
         plain = [place for place, node in enumerate(nodes) if not node.heads]
         edited = [place for place, node in enumerate(nodes) if node.heads]
         sources = [node.source for node in nodes if node.source is not None]  # none is lacking
@@ -193,7 +195,7 @@ class _LayerPass:
             for head in node.heads:
                 own[place, :, :, head] = self._clean_head(node, head)
         before = base.at(self.layer, "resid_pre")
-        before = before if row is None else before[:, row : row + 1]
+        before = before if row is None else before[:, run_of(row)]
         return self.values.staged.write(self.layer, own).add_(before)
 
     def _move_by_heads(

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from torch import Tensor
 
 from interp_shortcuts.models.replacements import HEAD_AXIS, ReplacedSite, Replacement
+from interp_shortcuts.models.staged import Rows, run_of
 
 Variant: TypeAlias = Sequence[Replacement]
 """What is replaced together in one pass. Later ones overwrite earlier ones at the same place; none
@@ -91,13 +92,14 @@ class Tree:
     leaves: tuple[int | None, ...]
 
 
-def tree_of(variants: Sequence[Variant], *, n_layers: int, row: int, length: int) -> Tree:
-    """The tree of some variants, of which only one row is read.
+def tree_of(variants: Sequence[Variant], *, n_layers: int, row: int | slice, length: int) -> Tree:
+    """The tree of some variants, of which only some rows are read.
 
     Args:
         variants: What each replaces, in layers that there are.
         n_layers: The number of layers.
-        row: The position that is read after the last layer, counted from the start.
+        row: The position that is read after the last layer, counted from the start, or a run of
+            them.
         length: The number of positions.
     """
     here: list[int | None] = [None] * len(variants)
@@ -110,18 +112,18 @@ def tree_of(variants: Sequence[Variant], *, n_layers: int, row: int, length: int
     return Tree(tuple(levels), tuple(here))
 
 
-def _effective(
-    variant: Variant, layer: int, *, row: int | None, length: int
-) -> tuple[Replacement, ...]:
+def _effective(variant: Variant, layer: int, *, row: Rows, length: int) -> tuple[Replacement, ...]:
     """The replacements in a layer that change what is read of it."""
     found: list[Replacement] = []
     for edit in (edit for edit in variant if edit.layer == layer):
         if edit.positions is not None:
             at = set(edit.index(length).tolist())
             if row is not None and edit.site not in ("resid_pre", "v"):
-                if row not in at:
+                rows = set(range(length)[run_of(row)])
+                if not rows & at:
                     continue
-                at = set(range(length))
+                if rows <= at:
+                    at = set(range(length))
             if len(at) == length:
                 edit = replace(edit, positions=None)
         if edit.site == "resid_post" and edit.positions is None:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from interp_shortcuts.models.clean import CleanPasses, Window
 from interp_shortcuts.models.replacements import Donors, ReplacedSite, Replacement
+from interp_shortcuts.models.staged import Rows
 
 
 class Values:
@@ -33,8 +34,8 @@ class Values:
         self._donors: dict[int, Window] = {}
         self._v: dict[tuple[int, int], Tensor] = {}
 
-    def row(self, layer: int) -> int | None:
-        """The only row of a layer that is computed; None for all."""
+    def row(self, layer: int) -> Rows:
+        """The only rows of a layer that are computed; None for all."""
         return self.clean.row if layer == self.staged.n_layers - 1 else None
 
     def empty(self, layer: int, site: str, n: int = 0) -> Float[Tensor, "node ..."]:
@@ -77,7 +78,7 @@ class Values:
             for edit in by_site["pattern"]:
                 self.fill(pattern, edit)
         weight, bias = self.W_v(layer, head)
-        if x is not None and self.row(layer) is not None and not by_site["v"]:
+        if x is not None and isinstance(self.row(layer), int) and not by_site["v"]:
             # one query: weigh the inputs first, so that W_V acts once and not at every position
             return F.linear(pattern @ x, weight) + pattern.sum(-1, keepdim=True) * bias
         v = self._v_of(self.base, 0, layer)[:, :, head] if x is None else F.linear(x, weight, bias)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from interp_shortcuts.errors import InterventionError
 from interp_shortcuts.models.clean import CleanPasses
 from interp_shortcuts.models.replacements import Donors, Replacement
-from interp_shortcuts.models.staged import StagedModel, row_of
+from interp_shortcuts.models.staged import StagedModel, rows_of
 from interp_shortcuts.models.variant_pass import pass_logits
 from interp_shortcuts.models.variant_tree import Variant, tree_of
 from interp_shortcuts.models.variant_values import Values
@@ -33,22 +33,24 @@ def variant_logits(
     tokens: Tokens,
     variants: Sequence[Variant],
     *,
-    position: int = -1,
+    position: int | slice = -1,
     chunk: int = 256,
     clean: CleanPasses | None = None,
-) -> Float[Tensor, "variant example class"]:
-    """The logits at one position under each variant, without gradients.
+) -> Float[Tensor, "variant example *row class"]:
+    """The logits at one position, or at some, under each variant, without gradients.
 
     Args:
         model: The model, or its layout when it is read more than once.
         tokens: The examples, the same for all variants.
         variants: What is replaced.
-        position: Where the logits are read; negative counts from the end.
+        position: Where the logits are read; negative counts from the end. A slice asks for a run
+            of positions, for which alone the last layer is then computed.
         chunk: How many examples are held at a time; bounds the memory.
         clean: The unablated passes of this model at this position, if they are needed again.
 
     Returns:
-        Logits in at least float32, on the model's device.
+        Logits in at least float32, on the model's device; without the axis `row` if one position
+        is asked.
 
     Raises:
         InterventionError: If a replacement names a layer that is not there, or lacks its donors.
@@ -58,13 +60,14 @@ def variant_logits(
     for variant in variants:
         for replacement in variant:
             _check(staged, tokens, replacement)
-    row, length = row_of(position, tokens.shape[-1]), tokens.shape[-1]
+    row, length = rows_of(position, tokens.shape[-1]), tokens.shape[-1]
     if clean is None:
         clean = CleanPasses(staged, length=length, row=row, keep=0)
     swapped = [_exchanged(tokens, variant) for variant in variants]
     left = [i for i, exchanged in enumerate(swapped) if exchanged is None]
     tree = tree_of([variants[i] for i in left], n_layers=staged.n_layers, row=row, length=length)
-    logits = staged.W_U.new_empty(len(variants), len(tokens), len(staged.W_U))
+    rows = () if isinstance(row, int) else (row.stop - row.start,)
+    logits = staged.W_U.new_empty(len(variants), len(tokens), *rows, len(staged.W_U))
     with torch.no_grad(), torch.autocast(logits.device.type, enabled=False):
         for start in range(0, len(tokens) if left else 0, chunk):
             window = slice(start, min(start + chunk, len(tokens)))

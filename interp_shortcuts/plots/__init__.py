@@ -9,6 +9,16 @@ from interp_shortcuts.lazy import lazy_exports
 if TYPE_CHECKING:
     from .carrier_map import carrier_map_figure as carrier_map_figure
     from .checkpoints import checkpoint_figure as checkpoint_figure
+    from .gap_course import gap_course_figure as gap_course_figure
+    from .gap_course import rho_course_figure as rho_course_figure
+    from .gap_joint import joint_figure as joint_figure
+    from .gap_league import league_figure as league_figure
+    from .gap_maps import gap_map_figure as gap_map_figure
+    from .gap_pruning import pruning_figure as pruning_figure
+    from .gap_roles import identity_roles_figure as identity_roles_figure
+    from .gap_roles import layer_roles_figure as layer_roles_figure
+    from .gap_scatter import rank_scatter_figure as rank_scatter_figure
+    from .gap_seeds import seed_rho_figure as seed_rho_figure
     from .residual_map import residual_map_figure as residual_map_figure
     from .seeds import accuracy_figure as accuracy_figure
     from .sweep_aligned import aligned_figure as aligned_figure
@@ -28,10 +38,20 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "carrier_map_figure": ".carrier_map",
         "chance_distance_figure": ".sweep_factors",
         "checkpoint_figure": ".checkpoints",
+        "gap_course_figure": ".gap_course",
+        "gap_map_figure": ".gap_maps",
         "heads_onset_figure": ".sweep_heads",
+        "identity_roles_figure": ".gap_roles",
         "interaction_figure": ".sweep_interaction",
+        "joint_figure": ".gap_joint",
+        "layer_roles_figure": ".gap_roles",
+        "league_figure": ".gap_league",
+        "pruning_figure": ".gap_pruning",
+        "rank_scatter_figure": ".gap_scatter",
         "rate_figure": ".sweep_rates",
         "residual_map_figure": ".residual_map",
+        "rho_course_figure": ".gap_course",
+        "seed_rho_figure": ".gap_seeds",
         "survival_figure": ".sweep_survival",
         "timeline_figure": ".timeline",
         "weight_decay_figure": ".sweep_factors",

@@ -39,6 +39,10 @@ RULE_SCALE = ((0.0, "#FFFFFF"), (0.5, "#8CCBB4"), (1.0, "#00563F"))
 SHORTCUT_SCALE = ((0.0, "#FFFFFF"), (0.5, "#F2B27E"), (1.0, "#9A4200"))
 DISRUPTION_SCALE = ((0.0, "#FFFFFF"), (0.5, "#AEB4D6"), (1.0, "#343A70"))
 """From 0 (white) to 1 (darkest); of green, brown and violet each."""
+RANK_SCALE = ((0.0, "#FFFFFF"), (0.5, "#B9C4D6"), (1.0, "#5B7297"))
+"""From the lowest rank (white) to the highest; dark text stays readable on every shade."""
+GAP_SCALE = ((0.0, "#4C9BD0"), (0.5, "#FFFFFF"), (1.0, "#EFA24A"))
+"""Blue for heroes (attribution too low), orange for bloats (too high), white for no gap."""
 UNDEFINED = "#C3CAD3"
 """Behind maps: what is undefined shows as grey, never as the white of zero."""
 
@@ -101,6 +105,19 @@ _OUTCOMES = {
 def outcome_style(name: str) -> Style:
     """The style of a run's outcome: filled markers for those that left the shortcut behind."""
     return _OUTCOMES.get(name, Style("#8A8F98", symbol="x-thin-open"))
+
+
+_ROLES = {
+    "hero": Style("#0072B2", "solid", "triangle-up"),
+    "bloat": Style("#D55E00", "dash", "square"),
+    "aligned": Style("#8A8F98", "dot", "circle"),
+    "random": Style("#5F6B7A", "dot", "circle-open"),
+}
+
+
+def role_style(name: str) -> Style:
+    """The style of a role: `hero`, `bloat`, `aligned`; of components drawn at random: `random`."""
+    return _ROLES.get(name, Style("#8A8F98", "dot", "x-thin-open"))
 
 
 _CELL_DASHES = ("solid", "dash", "dashdot", "dot")

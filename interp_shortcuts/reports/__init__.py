@@ -9,6 +9,8 @@ from interp_shortcuts.lazy import lazy_exports
 if TYPE_CHECKING:
     from .facts import report_facts as report_facts
     from .figure_page import write_figure as write_figure
+    from .gap_report import write_gap_report as write_gap_report
+    from .gap_seeds_report import write_gap_seeds_report as write_gap_seeds_report
     from .index import SeedEntry as SeedEntry
     from .index import write_index as write_index
     from .report import write_report as write_report
@@ -24,6 +26,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "report_links": ".sweep",
         "sweep_figures": ".sweep",
         "write_figure": ".figure_page",
+        "write_gap_report": ".gap_report",
+        "write_gap_seeds_report": ".gap_seeds_report",
         "write_index": ".index",
         "write_report": ".report",
         "write_sweep_report": ".sweep",

@@ -72,12 +72,12 @@ def report_facts(
         "heads": _changes(phases.circuit_events),
         "causal": _changes(phases.causal_events),
         "gradients": gradient_facts(data, phases),
-        "undefined": _undefined(data),
+        "undefined": undefined_values(data),
         "left_out": _left_out(data),
         "settings": settings(data),
         "thresholds": _thresholds(phases),
-        "definitions": _definitions(data),
-        "versions": _versions(attrs),
+        "definitions": definitions(data),
+        "versions": versions(attrs),
         "remake": remake(attrs),
     }
     return json_values(facts)
@@ -125,9 +125,10 @@ def _parsed(text: Any) -> Any:
         return {"unreadable": str(text)}
 
 
-def _versions(attrs: dict[str, Any]) -> dict[str, str]:
-    versions = _parsed(attrs.get("versions")) or {}
-    return {name: str(version) for name, version in flat(versions).items()}
+def versions(attrs: dict[str, Any]) -> dict[str, str]:
+    """The versions of the packages behind a timeline."""
+    found = _parsed(attrs.get("versions")) or {}
+    return {name: str(version) for name, version in flat(found).items()}
 
 
 def _last_evaluation(data: xr.Dataset) -> list[dict[str, Any]]:
@@ -174,7 +175,7 @@ def _changes(events: Sequence[CircuitEvent]) -> list[dict[str, Any]]:
     ]
 
 
-def _undefined(data: xr.Dataset) -> list[dict[str, Any]]:
+def undefined_values(data: xr.Dataset) -> list[dict[str, Any]]:
     """Variables with undefined values among those that were measured, and what that means."""
     rows = []
     for name, variable in data.data_vars.items():
@@ -210,7 +211,8 @@ def _thresholds(phases: Phases) -> list[dict[str, Any]]:
     ]
 
 
-def _definitions(data: xr.Dataset) -> list[dict[str, str]]:
+def definitions(data: xr.Dataset) -> list[dict[str, str]]:
+    """What each variable is, as its measure says."""
     keys = ("long_name", "units", "definition", "range", "nan_means", "measure")
     return [
         {"variable": str(name), **{key: str(variable.attrs.get(key, "")) for key in keys}}

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from interp_shortcuts.canonical import canonical_json
 from interp_shortcuts.errors import StorageError
-from interp_shortcuts.models.build import check_weights, parameter_shapes
+from interp_shortcuts.models.build import check_positions, check_weights, parameter_shapes
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.runs.store import replacing
 
@@ -172,5 +172,6 @@ def verify_weights(
     """Raise a `StorageError` that names the source unless these are finite weights of the spec."""
     try:
         check_weights(weights, parameter_shapes(spec))
+        check_positions(weights, spec)
     except StorageError as error:
         raise StorageError(f"{source}: {error} {cure}") from error

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from interp_shortcuts.canonical import short_hash
 from interp_shortcuts.errors import ConfigError
 from interp_shortcuts.models.spec import Architecture, ModelSpec
 from interp_shortcuts.runs.schedule import ScheduleConfig
 from interp_shortcuts.tasks.config import TaskConfig
+from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
 
 class OptimConfig(BaseModel):
@@ -41,7 +42,8 @@ class OptimConfig(BaseModel):
     batch_size: int | None = Field(
         default=None,
         ge=1,
-        description="Examples per step, drawn by shuffling each epoch; none: the full batch.",
+        description="Examples per step; drawn by shuffling each epoch, or fresh ones where the "
+        "task has no training split. None: the full batch.",
     )
     grad_clip: float | None = Field(
         default=None, gt=0, description="Largest total gradient norm; none: no clipping."
@@ -63,12 +65,23 @@ class OptimConfig(BaseModel):
         return self
 
 
+def _of_its_kind(task: Any) -> Any:
+    """Data as the kind of task that has its fields, so that complaints are about that kind."""
+    if isinstance(task, TaskConfig | SequenceConfig):
+        return task
+    kind = SequenceConfig if isinstance(task, Mapping) and "operation" in task else TaskConfig
+    return kind.model_validate(task)
+
+
+AnyTaskConfig = Annotated[TaskConfig | SequenceConfig, BeforeValidator(_of_its_kind)]
+
+
 class RunConfig(BaseModel):
     """One run: everything that determines its result, apart from the thread count."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    task: TaskConfig = Field(default_factory=TaskConfig, description="The task.")
+    task: AnyTaskConfig = Field(default_factory=TaskConfig, description="The task.")
     model: Architecture = Field(default_factory=Architecture, description="The model.")
     optim: OptimConfig = Field(default_factory=OptimConfig, description="The optimiser.")
     schedule: ScheduleConfig = Field(
@@ -96,7 +109,7 @@ class RunConfig(BaseModel):
         if isinstance(data, Mapping):
             for name in data:
                 for part in _PARTS if name not in cls.model_fields else ():
-                    if name in _part(part).model_fields:
+                    if any(name in model.model_fields for model in part_models(part)):
                         raise ValueError(
                             f"`{name}` is a field of `{part}`, not of RunConfig itself; use "
                             f"`RunConfig().replace({name}={data[name]!r})`."
@@ -104,10 +117,28 @@ class RunConfig(BaseModel):
         return data
 
     @model_validator(mode="after")
-    def _batch_fits(self) -> RunConfig:
-        size, n_train = self.optim.batch_size, self.task.n_train
-        if size is not None and size > n_train:
-            raise ValueError(f"`batch_size` (={size}) must be at most `n_train` (={n_train}).")
+    def _training_fits_the_task(self) -> RunConfig:
+        size = self.optim.batch_size
+        if isinstance(self.task, SequenceConfig):
+            if size is None:
+                raise ValueError(
+                    "`batch_size` must be a number for a sequence task, which draws fresh examples "
+                    "at each step; got None."
+                )
+            if self.early_stop is not None:
+                raise ValueError(
+                    f"`early_stop` (={self.early_stop}) is about adversarial examples, which a "
+                    "sequence task does not have; use `stop_at`."
+                )
+            if self.model.attention != "causal":
+                raise ValueError(
+                    f"`attention` (={self.model.attention!r}) must be 'causal' for a sequence "
+                    "task: otherwise the model reads the answer that it has to give."
+                )
+        elif size is not None and size > self.task.n_train:
+            raise ValueError(
+                f"`batch_size` (={size}) must be at most `n_train` (={self.task.n_train})."
+            )
         return self
 
     @property
@@ -115,9 +146,9 @@ class RunConfig(BaseModel):
         """The model to build: the architecture with the sizes that the task dictates."""
         return ModelSpec(
             **self.model.model_dump(),
-            d_vocab=self.task.n_integers + 1,
+            d_vocab=self.task.n_tokens,
             d_vocab_out=_n_classes(self.task),
-            n_ctx=self.task.length + 1,
+            n_ctx=self.task.context,
         )
 
     @property
@@ -127,8 +158,9 @@ class RunConfig(BaseModel):
         Fields that came later are left out at their default, so that older runs keep their id.
         """
         data = self.model_dump(mode="json", exclude={"name"})
-        if data["optim"]["precision"] == "float32":
-            del data["optim"]["precision"]
+        for part, name, default in _LATER_FIELDS:
+            if data[part][name] == default:
+                del data[part][name]
         return short_hash(data)
 
     def replace(self, **changes: Any) -> RunConfig:
@@ -136,7 +168,9 @@ class RunConfig(BaseModel):
 
         Args:
             changes: Flat (`ratio=0.8, n_layers=1, lr=3e-4`), since field names are unique over
-                the parts, or nested (`task={"ratio": 0.8}`, `optim=OptimConfig(...)`).
+                the parts, or nested (`task={"ratio": 0.8}`, `optim=OptimConfig(...)`). A `task`
+                that names the `operation` or `rule` of the other kind of task takes the place of
+                the present one.
 
         Raises:
             ConfigError: If a name is no field of any part; the message lists the choices.
@@ -147,7 +181,9 @@ class RunConfig(BaseModel):
         top = [name for name in data if name not in _PARTS]
         for name in [name for name in changes if name in _PARTS]:
             value = changes.pop(name)
-            if isinstance(value, Mapping):
+            if name == "task" and _is_another_kind(value, data[name]):
+                data[name] = dict(value)
+            elif isinstance(value, Mapping):
                 unknown = sorted(set(value) - parts[name])
                 if unknown:
                     raise ConfigError(_unknown_field(unknown[0], name, sorted(parts[name])))
@@ -166,28 +202,45 @@ class RunConfig(BaseModel):
         return type(self).model_validate(data)
 
     def differences(self, other: RunConfig) -> dict[str, tuple[Any, Any]]:
-        """The fields in which two runs differ, as `{"optim.lr": (ours, theirs)}`; not `name`."""
+        """The fields in which two runs differ, as `{"optim.lr": (ours, theirs)}`; not `name`.
+
+        A field that one of them does not have, since its task is of another kind, is None there.
+        """
         ours, theirs = dict(_flat(self.model_dump())), dict(_flat(other.model_dump()))
         return {
-            key: (value, theirs[key])
-            for key, value in ours.items()
-            if key != "name" and value != theirs[key]
+            key: (ours.get(key), theirs.get(key))
+            for key in dict.fromkeys([*ours, *theirs])
+            if key != "name" and ours.get(key) != theirs.get(key)
         }
 
 
 _PARTS = ("task", "model", "optim", "schedule")
 
+# Fields that came after the first runs were stored, with the default that those had.
+_LATER_FIELDS = (("optim", "precision", "float32"), ("model", "positions", "learned"))
 
-def _part(name: str) -> type[BaseModel]:
+
+def part_models(name: str) -> tuple[type[BaseModel], ...]:
+    """The models that a field of `RunConfig` can be.
+
+    Two kinds of task, one model for each of the other parts, and none for a plain field.
+    """
     kind = RunConfig.model_fields[name].annotation
-    assert isinstance(kind, type)
-    assert issubclass(kind, BaseModel)
-    return kind
+    kinds = get_args(kind) or (kind,)
+    return tuple(one for one in kinds if isinstance(one, type) and issubclass(one, BaseModel))
 
 
-def _n_classes(task: TaskConfig) -> int:
+def _is_another_kind(change: Any, present: Mapping[str, Any]) -> bool:
+    """Whether a change to the task names a field by which the other kind of task is known."""
+    known = [name for name in ("operation", "rule") if isinstance(change, Mapping)]
+    return any(name in change and name not in present for name in known)
+
+
+def _n_classes(task: TaskConfig | SequenceConfig) -> int:
     from interp_shortcuts.tasks.rules import rule
 
+    if isinstance(task, SequenceConfig):
+        return task.n_tokens
     return task.n_classes if task.n_classes is not None else rule(task.rule).n_classes
 
 

@@ -94,9 +94,12 @@ def cut_curves(path: Path, *, after: int, expected: Sequence[int]) -> None:
 
 
 def curves_frame(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A tidy frame: one row per step and split, with loss (nats), accuracy, shortcut_rate and n."""
+    """A tidy frame: one row per step and split, with loss (nats), accuracy, shortcut_rate and n.
+
+    A task without a shortcut has no `shortcut_rate`: it is NaN.
+    """
     rows = [
-        {"step": record["step"], "split": split, **{name: values[name] for name in COLUMNS}}
+        {"step": record["step"], "split": split, **_row(values)}
         for record in records
         for split, values in record.items()
         if split != "step"
@@ -105,6 +108,10 @@ def curves_frame(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return frame.astype(
         {"step": int, "loss": float, "accuracy": float, "shortcut_rate": float, "n": int}
     )
+
+
+def _row(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: values.get(name) if name == "shortcut_rate" else values[name] for name in COLUMNS}
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.schedule import kept_steps
 from interp_shortcuts.runs.store import RunFolder
 from interp_shortcuts.tasks.base import Task
-from interp_shortcuts.tasks.task import ShortcutTask
+from interp_shortcuts.tasks.described import task_of
 
 
 def check_complete(
@@ -73,7 +73,7 @@ def check_fingerprint(task: Task, fingerprint: str | None, folder: RunFolder) ->
 def rebuild_task(config: RunConfig, fingerprint: str | None, folder: RunFolder) -> Task:
     """The task that a run's config describes."""
     try:
-        task = ShortcutTask.from_config(config.task, seed=config.seed)
+        task = task_of(config.task, seed=config.seed)
     except InterpShortcutsError as error:
         cure = "" if "`task=`" in str(error) else " Give it as `task=`."
         raise StorageError(

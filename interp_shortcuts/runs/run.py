@@ -16,6 +16,7 @@ from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.curves import curves_frame, read_curves
 from interp_shortcuts.runs.lock import is_being_trained
 from interp_shortcuts.runs.store import ENDED, RunFolder
+from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
 if TYPE_CHECKING:
     from interp_shortcuts.runs.trajectory import Trajectory
@@ -112,13 +113,50 @@ class Run:
 
         Returns:
             Columns step, split, loss (nats), accuracy and shortcut_rate (fractions in [0, 1]) and
-            n (examples). An empty split has NaN and n = 0.
+            n (examples). An empty split has NaN and n = 0. Of a sequence task, accuracy is the
+            exact match of the whole answer, and shortcut_rate is NaN, since there is no shortcut.
 
         Raises:
             StorageError: If a line of curves.jsonl is damaged.
         """
         ended = self.manifest["status"] in ENDED
         return curves_frame(read_curves(self._folder.curves_path, torn_end_allowed=not ended))
+
+    @property
+    def ood_length(self) -> int | None:
+        """The held-out length that a finished run of a sequence task is asked about.
+
+        The shortest one whose exact match at the end of training is from 0.2 to 0.75. None: no
+        length qualifies, and the run is excluded; `ood_accuracies` say why.
+
+        Raises:
+            StorageError: If the run is of another task, or not finished.
+        """
+        length: int | None = self._of_sequences("ood_length")
+        return length
+
+    @property
+    def ood_accuracies(self) -> dict[int, float]:
+        """The exact match at each held-out length at the end of training, a fraction in [0, 1].
+
+        Each is over `config.task.n_per_length` examples.
+
+        Raises:
+            StorageError: If the run is of another task, or not finished.
+        """
+        found: dict[str, float] = self._of_sequences("ood_accuracies")
+        return {int(length): accuracy for length, accuracy in found.items()}
+
+    def _of_sequences(self, name: str) -> Any:
+        manifest = self.manifest
+        if name not in manifest:
+            why = (
+                f"its status is {self.status!r}. Train it to its end (`resume=True`)"
+                if isinstance(self._config.task, SequenceConfig)
+                else "its task has no held-out lengths"
+            )
+            raise StorageError(f"'{self.path}' has no `{name}`: {why}.")
+        return manifest[name]
 
     def trajectory(self, task: Task | None = None) -> Trajectory:
         """The run's checkpoints as a `Trajectory`.
@@ -134,6 +172,6 @@ class Run:
         name = f"{self._config.name}, " if self._config.name else ""
         return (
             f"Run({name}{self.status}, step {self.last_step} of "
-            f"{self._config.schedule.n_steps}, rule {self._config.task.rule}, "
+            f"{self._config.schedule.n_steps}, {self._config.task.label}, "
             f"seed {self._config.seed}, path='{self.path}')"
         )

@@ -8,7 +8,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pandas as pd
 
-from interp_shortcuts.runs.config import RunConfig
+from interp_shortcuts.runs.config import RunConfig, part_models
 
 JOB_STATUSES = ("pending", "running", "finished", "failed", "diverged", "stopped")
 """What the column `status` can be; a run whose process was killed is `stopped`."""
@@ -69,8 +69,8 @@ def _dtype(field: str) -> str:
 
 
 def _annotation(field: str) -> Any:
-    homes: list[Any] = [RunConfig, *(part.annotation for part in RunConfig.model_fields.values())]
-    for home in homes:
-        if field in getattr(home, "model_fields", {}):
+    parts = [model for name in RunConfig.model_fields for model in part_models(name)]
+    for home in (RunConfig, *parts):
+        if field in home.model_fields:
             return home.model_fields[field].annotation
     return str

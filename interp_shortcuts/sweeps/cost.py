@@ -9,7 +9,9 @@ heads and C classes:
 - the unembedding: 2 d C.
 
 A training step costs three forwards of its batch (the backward counts two), an evaluation one
-forward of the training, validation and adversarial examples. Norms, softmax, the optimiser and
+forward of the training, validation and adversarial examples. A sequence task has T = 2 n + 2
+positions at length n, of which n + 1 are asked in the last layer and unembedded, averaged over the
+training lengths; it is evaluated at every length. Norms, softmax, the optimiser and
 the writing of checkpoints are left out.
 
 Seconds are the operations divided by a device's rate, which comes from timing some real steps of
@@ -25,6 +27,8 @@ from pathlib import Path
 
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.schedule import evaluation_steps
+from interp_shortcuts.tasks.config import TaskConfig
+from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
 TIMED_STEPS = 8
 
@@ -50,24 +54,53 @@ class Timing:
 
 def forward_flops(config: RunConfig) -> int:
     """Operations of the forward of one example; see the module for the formula."""
-    model, positions = config.model, config.task.length + 1
+    task = config.task
+    if isinstance(task, SequenceConfig):
+        flops = [_sequence_flops(config, length) for length in task.train_lengths]
+        return round(sum(flops) / len(flops))
+    model, positions = config.model, task.context
     d, m = model.d_model, model.d_mlp
-    layer = 2 * (4 * positions * d**2 + 2 * positions**2 * d + 2 * positions * d * m)
     last = 2 * (4 * d**2 + 2 * model.n_heads * positions * d + 2 * d * m)
-    return (model.n_layers - 1) * layer + last + 2 * d * config.spec.d_vocab_out
+    return _layers_flops(config, positions) + last + 2 * d * config.spec.d_vocab_out
+
+
+def _layers_flops(config: RunConfig, positions: int) -> int:
+    """Operations of all layers but the last."""
+    d, m = config.model.d_model, config.model.d_mlp
+    layer = 2 * (4 * positions * d**2 + 2 * positions**2 * d + 2 * positions * d * m)
+    return (config.model.n_layers - 1) * layer
+
+
+def _sequence_flops(config: RunConfig, length: int) -> int:
+    """Operations of the forward of one sequence."""
+    d, m = config.model.d_model, config.model.d_mlp
+    positions, asked = 2 * length + 2, length + 1
+    last = 2 * (2 * (positions + asked) * d**2 + 2 * asked * positions * d + 2 * asked * d * m)
+    unembedding = 2 * asked * d * config.spec.d_vocab_out
+    return _layers_flops(config, positions) + last + unembedding
 
 
 def step_flops(config: RunConfig) -> int:
     """Operations of one training step."""
-    return 3 * forward_flops(config) * (config.optim.batch_size or config.task.n_train)
+    task, size = config.task, config.optim.batch_size
+    if size is None:  # the full batch, which a sequence task does not have
+        assert isinstance(task, TaskConfig)
+        size = task.n_train
+    return 3 * forward_flops(config) * size
 
 
 def run_flops(config: RunConfig) -> int:
     """Operations of a whole run: all its steps and evaluations; an early stop would save some."""
+    n_evaluations = len(evaluation_steps(config.schedule))
+    return config.schedule.n_steps * step_flops(config) + n_evaluations * _evaluation_flops(config)
+
+
+def _evaluation_flops(config: RunConfig) -> int:
     task = config.task
-    asked = task.n_train + task.n_validation + task.n_adversarial
-    evaluations = len(evaluation_steps(config.schedule)) * forward_flops(config) * asked
-    return config.schedule.n_steps * step_flops(config) + evaluations
+    if isinstance(task, SequenceConfig):
+        lengths = (*task.train_lengths, *task.heldout_lengths)
+        return task.n_per_length * sum(_sequence_flops(config, length) for length in lengths)
+    return forward_flops(config) * (task.n_train + task.n_validation + task.n_adversarial)
 
 
 def time_steps(config: RunConfig, *, device: str = "cpu", threads: int = 1) -> Timing:
@@ -82,11 +115,20 @@ def time_steps(config: RunConfig, *, device: str = "cpu", threads: int = 1) -> T
     with tempfile.TemporaryDirectory() as folder:
         for name, n_steps in (("warm-up", 2), ("short", 2), ("long", 2 + TIMED_STEPS)):
             short = config.replace(
-                n_steps=n_steps, dense_until=0, every=10**6, resume_every=10**6, early_stop=None
+                n_steps=n_steps,
+                dense_until=0,
+                every=10**6,
+                resume_every=10**6,
+                **_unstopped(config),
             )
             seconds[name] = _seconds(short, Path(folder) / name, device=device, threads=threads)
     taken = max(seconds["long"] - seconds["short"], 1e-6) / TIMED_STEPS
     return Timing(_words(device, threads), taken, step_flops(config))
+
+
+def _unstopped(config: RunConfig) -> dict[str, None]:
+    """The field that stops runs early, switched off."""
+    return {"stop_at" if isinstance(config.task, SequenceConfig) else "early_stop": None}
 
 
 def _seconds(config: RunConfig, out: Path, *, device: str, threads: int) -> float:

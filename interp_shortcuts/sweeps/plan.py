@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.sweeps.seeds import parse_seeds, run_folder_name
+from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
 Grid = dict[str, tuple[Any, ...]] | tuple[dict[str, Any], ...]
 """The values of each field, or the cells themselves."""
@@ -100,6 +101,17 @@ class Sweep(BaseModel):
                 f"digit, since a folder is named after it; got {name!r}."
             )
         return name
+
+    @field_validator("base")
+    @classmethod
+    def _base_has_a_shortcut(cls, base: RunConfig) -> RunConfig:
+        if isinstance(base.task, SequenceConfig):
+            raise ValueError(
+                "`base` must have a shortcut task, since a sweep's table counts what became of the "
+                f"shortcut; got {base.task.label}. Train seeds of a sequence task with "
+                "`train_seeds`."
+            )
+        return base
 
     @field_validator("grid", mode="before")
     @classmethod

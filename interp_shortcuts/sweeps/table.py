@@ -126,7 +126,7 @@ def _row(home: SweepFolder, job: Job, sweep: Sweep) -> dict[str, Any]:
         **{name: setting[name] for name in (*SETTING_COLUMNS, *sweep.fields)},
         "chance": _chance(job.config),
         "outcome": "",
-        "n_adversarial": job.config.task.n_adversarial,
+        "n_adversarial": setting["n_adversarial"],
     }
     if run is None:
         return row

@@ -1,22 +1,24 @@
 """What training and measures ask of a task, whichever task it is.
 
-A new kind of task needs no common parent: it has these members, and that is all.
+A new kind of task needs no common parent: it has these members, and that is all. `Task` is what
+every task has; `AnswerTask` is one whose answer is a single class, read at one position.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from interp_shortcuts.tasks.split import Split
+from interp_shortcuts.tasks.target_split import TargetSplit
 
 
 @runtime_checkable
 class Task(Protocol):
-    """A rule to learn, its vocabulary, its splits, and what counts as loss and as correct."""
+    """A rule to learn, its vocabulary and its splits."""
 
     @property
     def name(self) -> str:
@@ -24,11 +26,11 @@ class Task(Protocol):
         ...
 
     @property
-    def splits(self) -> Mapping[str, Split]:
-        """The fixed splits by name, `"train"` first."""
+    def splits(self) -> Mapping[str, Split] | Mapping[str, TargetSplit]:
+        """The fixed splits by name."""
         ...
 
-    def split(self, name: str) -> Split:
+    def split(self, name: str) -> Split | TargetSplit:
         """The split of that name.
 
         Raises:
@@ -48,17 +50,12 @@ class Task(Protocol):
 
     @property
     def context(self) -> int:
-        """Number of tokens in an example."""
-        ...
-
-    @property
-    def read_position(self) -> int:
-        """The position whose logits are the model's answer."""
+        """Number of tokens in the longest example."""
         ...
 
     @property
     def chance(self) -> float:
-        """Accuracy of guessing uniformly, a fraction in (0, 1)."""
+        """Accuracy of guessing a class uniformly, a fraction in (0, 1)."""
         ...
 
     @property
@@ -69,6 +66,29 @@ class Task(Protocol):
     @property
     def record(self) -> dict[str, Any]:
         """What the run's manifest says about the examples; fit for JSON."""
+        ...
+
+
+@runtime_checkable
+class AnswerTask(Task, Protocol):
+    """A task whose answer is one class, read at one position."""
+
+    @property
+    def splits(self) -> Mapping[str, Split]:
+        """The fixed splits by name, `"train"` first."""
+        ...
+
+    def split(self, name: str) -> Split:
+        """The split of that name.
+
+        Raises:
+            TaskError: If there is none; the message lists the names.
+        """
+        ...
+
+    @property
+    def read_position(self) -> int:
+        """The position whose logits are the model's answer."""
         ...
 
     def loss(
@@ -86,3 +106,8 @@ class Task(Protocol):
     ) -> Bool[Tensor, " example"]:
         """Whether each example is predicted right."""
         ...
+
+
+def is_answered(task: Task) -> TypeGuard[AnswerTask]:
+    """Whether a task is an `AnswerTask`, told by its `read_position`; nothing else is touched."""
+    return hasattr(task, "read_position")

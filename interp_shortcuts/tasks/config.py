@@ -56,3 +56,18 @@ class TaskConfig(BaseModel):
         description="Number of classes, for a rule of your own in Python that is not registered; "
         "built-in and registered rules know theirs.",
     )
+
+    @property
+    def label(self) -> str:
+        """The task in words: its rule."""
+        return f"rule {self.rule}"
+
+    @property
+    def n_tokens(self) -> int:
+        """Size of the vocabulary: the integers and `"="`."""
+        return self.n_integers + 1
+
+    @property
+    def context(self) -> int:
+        """Number of tokens in an example: the integers and `"="`."""
+        return self.length + 1

@@ -105,7 +105,7 @@ def _belongs(rule: TaskRule, sequences: Sequences, group: str) -> Bool[np.ndarra
     return consistent if group == "consistent" else ~consistent
 
 
-def _decode(codes: Int64[np.ndarray, " example"], *, length: int, n_integers: int) -> Sequences:
+def decode(codes: Int64[np.ndarray, " example"], *, length: int, n_integers: int) -> Sequences:
     """The sequences whose digits in base V are these numbers, the first integer leading."""
     powers = n_integers ** np.arange(length - 1, -1, -1, dtype=np.int64)
     return codes[:, None] // powers % n_integers
@@ -120,7 +120,7 @@ def _enumerate(
     for start in range(0, n_sequences, _CHUNK):
         stop = min(start + _CHUNK, n_sequences)
         codes = np.arange(start, stop, dtype=np.int64)
-        sequences = _decode(codes, length=length, n_integers=n_integers)
+        sequences = decode(codes, length=length, n_integers=n_integers)
         consistent[start:stop] = _belongs(rule, sequences, "consistent")
     return {"consistent": np.flatnonzero(consistent), "anti": np.flatnonzero(~consistent)}
 
@@ -144,7 +144,7 @@ def _deal(
             )
     order = numpy_stream(seed, "task", group.name).permutation(members)
     chosen = (order[: group.n_train], order[n_exist - group.n_evaluation :])
-    train, evaluation = (_decode(codes, length=length, n_integers=n_integers) for codes in chosen)
+    train, evaluation = (decode(codes, length=length, n_integers=n_integers) for codes in chosen)
     n_shared = max(0, group.n_train + group.n_evaluation - n_exist)
     return Drawn(train, evaluation, n_exist=n_exist, n_shared=n_shared)
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from interp_shortcuts.canonical import short_hash
-from interp_shortcuts.errors import TaskError
+from interp_shortcuts.errors import ConfigError, TaskError
 from interp_shortcuts.streams import numpy_stream
 from interp_shortcuts.tasks.config import TaskConfig
 from interp_shortcuts.tasks.features import Feature, feature
@@ -26,6 +26,7 @@ from interp_shortcuts.tasks.record import describe
 from interp_shortcuts.tasks.rules import RuleFunction, TaskRule
 from interp_shortcuts.tasks.rules import rule as registered_rule
 from interp_shortcuts.tasks.sampling import Drawn, Group, draw_groups
+from interp_shortcuts.tasks.sequence_config import SequenceConfig
 from interp_shortcuts.tasks.split import Split
 
 if TYPE_CHECKING:  # type checkers do not match a cached property with a protocol's property
@@ -142,7 +143,7 @@ class ShortcutTask:
 
     @classmethod
     def from_config(
-        cls, config: TaskConfig, *, seed: int, rule: TaskRule | None = None
+        cls, config: TaskConfig | SequenceConfig, *, seed: int, rule: TaskRule | None = None
     ) -> ShortcutTask:
         """The task that a config describes.
 
@@ -152,9 +153,12 @@ class ShortcutTask:
             rule: The rule, if the config names one that is not registered.
 
         Raises:
-            ConfigError: If the config's rule is not registered and none is given.
+            ConfigError: If the config's rule is not registered and none is given, or the config is
+                that of a sequence task.
             TaskError: If the rule is not the one that the config was made with.
         """
+        if not isinstance(config, TaskConfig):
+            raise ConfigError(f"`config` must be that of a shortcut task; got {config.label}.")
         known = registered_rule(config.rule) if rule is None else rule
         if known.name != config.rule:
             raise TaskError(

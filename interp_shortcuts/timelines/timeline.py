@@ -127,9 +127,17 @@ class Timeline:
         return tidy_table(self.data)
 
     def figure(self, **options: Any) -> go.Figure:
-        """The interactive circuit timeline; options are those of `plots.timeline_figure`."""
-        from interp_shortcuts.plots import timeline_figure
+        """The interactive circuit timeline; options are those of `plots.timeline_figure`.
 
+        Of a run of a sequence task: attribution against importance over training, with the options
+        of `timelines.find_gap`, and `step_scale`.
+        """
+        from interp_shortcuts.plots import gap_course_figure, timeline_figure
+        from interp_shortcuts.timelines.attribution_gap import about_the_gap, find_gap
+
+        if about_the_gap(self.data):
+            scale = options.pop("step_scale", "linear")
+            return gap_course_figure(find_gap(self, **options), step_scale=scale)
         return timeline_figure(self, **options)
 
     def checkpoint_figure(self, **options: Any) -> go.Figure:
@@ -143,10 +151,14 @@ class Timeline:
 
         Args:
             path: The HTML file, or a folder, where it is called `report.html`.
-            options: Those of `reports.write_report`.
+            options: Those of `reports.write_report`; of a run of a sequence task, those of
+                `reports.write_gap_report`.
         """
-        from interp_shortcuts.reports import write_report
+        from interp_shortcuts.reports import write_gap_report, write_report
+        from interp_shortcuts.timelines.attribution_gap import about_the_gap
 
+        if about_the_gap(self.data):
+            return write_gap_report(self, path, **options)
         return write_report(self, path, **options)
 
     def __len__(self) -> int:

@@ -56,7 +56,8 @@ class CircuitTracker:
 
     Args:
         source: A trajectory, or a task for `observe`.
-        measures: What to measure, one measure or several; None means `default_measures()`.
+        measures: What to measure, one measure or several; None means
+            `default_measures(task)`.
         cadence: Every how many checkpoints (or observations) a measure is taken, by its `name`;
             1 for those left out, or one number for all. Written into the variables' attribute
             `cadence`. Changing it measures only what is missing.
@@ -93,7 +94,9 @@ class CircuitTracker:
                 "`spec` must be left out with a trajectory, or be the trajectory's own: got "
                 f"{spec}, and the trajectory has {trajectory.spec}."
             )
-        self.measures = checked_measures(default_measures() if measures is None else measures)
+        self.measures = checked_measures(
+            default_measures(self.task) if measures is None else measures, self._source
+        )
         self.cadence = checked_cadence(cadence, [measure.name for measure in self.measures])
         self.spec = spec if trajectory is None else trajectory.spec
         self.cache = cache
@@ -280,12 +283,18 @@ def checked_source(source: object) -> Trajectory | Task:
     return source
 
 
-def checked_measures(measures: object) -> tuple[Measure, ...]:
+def checked_measures(
+    measures: object, source: Trajectory | Task | None = None
+) -> tuple[Measure, ...]:
     """The measures as a tuple; one measure needs no list.
 
+    Args:
+        measures: One measure or several.
+        source: What they are taken of; they are then settled for it (see `Measure.settled`).
+
     Raises:
-        MeasureError: If there are none, one is there twice or has no name, or something is no
-            measure.
+        MeasureError: If there are none, one is there twice or has no name, something is no
+            measure, or one asks another kind of task.
     """
     if isinstance(measures, Measure):
         measures = (measures,)
@@ -306,6 +315,11 @@ def checked_measures(measures: object) -> tuple[Measure, ...]:
                 f"The measure `{type(measure).__name__}` must have a `name`; give its class one: "
                 '`name: ClassVar[str] = "my_measure"`.'
             )
+    if source is not None:
+        task = source.task if isinstance(source, Trajectory) else source
+        for measure in measures:
+            measure.require_kind(task)
+        measures = tuple(measure.settled(source) for measure in measures)
     keys = [measure.key for measure in measures]
     for index, key in enumerate(keys):
         if key in keys[:index]:

@@ -1,4 +1,7 @@
-"""How a model does on each split of a task: the numbers of a learning curve."""
+"""How a model does on each split of a task: the numbers of a learning curve.
+
+Here for tasks whose answer is one class; `evaluate` hands a sequence task to `sequence_scores`.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from interp_shortcuts.errors import ConfigError
 from interp_shortcuts.models.chunks import ChunkedSequences
 from interp_shortcuts.models.hooks import reading
 from interp_shortcuts.models.lens import HookedTransformer
-from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.tasks.base import AnswerTask, Task, is_answered
+from interp_shortcuts.tasks.sequences import SequenceTask
 from interp_shortcuts.tasks.split import Split, rows_in_train
+from interp_shortcuts.training.sequence_scores import sequence_scores
+
+Scores = dict[str, dict[str, Any]]
+"""What an evaluation gives: numbers by split and name."""
 
 
-def chunked_splits(model: HookedTransformer, task: Task) -> dict[str, ChunkedSequences]:
+def chunked_splits(model: HookedTransformer, task: AnswerTask) -> dict[str, ChunkedSequences]:
     """The splits as `evaluate` reads them, without those that are part of train.
 
     Worth making once for a run, which evaluates the same splits again and again.
@@ -34,18 +43,30 @@ def evaluate(
     model: HookedTransformer,
     task: Task,
     chunked: Mapping[str, ChunkedSequences] | None = None,
-) -> dict[str, dict[str, Any]]:
+) -> Scores:
     """Loss, accuracy and shortcut rate on every split; the model is left as it was.
 
     Args:
         model: The model; hooks do not act.
         task: The task.
-        chunked: What `chunked_splits` gave for a model of this size and this task.
+        chunked: What `chunked_splits` gave for a model of this size and this task, if its answer
+            is one class.
 
     Returns:
         For each split: `loss` (mean, nats), `accuracy` and `shortcut_rate` (the fraction whose
         prediction is the shortcut's label), `n` (examples). An empty split has None and n = 0.
+        For a sequence task, `accuracy` is the exact match and there is no `shortcut_rate`.
+
+    Raises:
+        ConfigError: If the task is of neither kind.
     """
+    if isinstance(task, SequenceTask):
+        return sequence_scores(model, task)
+    if not is_answered(task):
+        raise ConfigError(
+            "`task` must be a SequenceTask or have the members of an AnswerTask; got "
+            f"{type(task).__name__}."
+        )
     found: dict[str, Float[Tensor, "example class"]] = {}
     with reading(model) as eager_model:
         chunked = chunked_splits(eager_model, task) if chunked is None else chunked
@@ -59,7 +80,7 @@ def evaluate(
 
 
 def _logits(
-    model: HookedTransformer, sequences: ChunkedSequences, task: Task
+    model: HookedTransformer, sequences: ChunkedSequences, task: AnswerTask
 ) -> Float[Tensor, "example class"]:
     """The logits at the read position, on the CPU."""
     found = torch.empty(sequences.n, task.n_classes, dtype=model.W_E.dtype)
@@ -68,7 +89,9 @@ def _logits(
     return found
 
 
-def _scores(logits: Float[Tensor, "example class"], task: Task, split: Split) -> dict[str, Any]:
+def _scores(
+    logits: Float[Tensor, "example class"], task: AnswerTask, split: Split
+) -> dict[str, Any]:
     if split.n == 0:
         return {"loss": None, "accuracy": None, "shortcut_rate": None, "n": 0}
     hits = task.predictions(logits) == split.shortcut_labels

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from interp_shortcuts.models.chunks import ChunkedSequences
 from interp_shortcuts.models.lens import HookedTransformer
-from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.tasks.base import AnswerTask
 
 
 class MeanLoss:
@@ -24,7 +24,7 @@ class MeanLoss:
     def __init__(
         self,
         model: HookedTransformer,
-        task: Task,
+        task: AnswerTask,
         train: ChunkedSequences,
         *,
         precision: Literal["float32", "bfloat16"] = "float32",

@@ -1,7 +1,8 @@
 """`train`: from a config to a run folder.
 
-The steps themselves are here: batch, gradient, update, evaluation. How the gradient of a batch is
-computed is in `gradient.py`; what is written, and in which order, is `session.py`'s business.
+The steps themselves are here: gradient, update, evaluation. Which examples a step takes, how their
+gradient is computed and what is evaluated is the `objective`'s business; what is written, and in
+which order, is `session.py`'s.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from tqdm.auto import tqdm
@@ -25,17 +25,12 @@ from interp_shortcuts.runs.run import Run
 from interp_shortcuts.runs.schedule import evaluation_steps, kept_steps
 from interp_shortcuts.runs.store import RunFolder
 from interp_shortcuts.tasks.base import Task
-from interp_shortcuts.tasks.task import ShortcutTask
-from interp_shortcuts.training.batches import BatchOrder
 from interp_shortcuts.training.environment import training_environment
-from interp_shortcuts.training.evaluation import chunked_splits, evaluate
-from interp_shortcuts.training.gradient import MeanLoss
+from interp_shortcuts.training.evaluation import Scores
+from interp_shortcuts.training.objective import Objective, objective_of, the_task
 from interp_shortcuts.training.optim import make_optimizer
 from interp_shortcuts.training.resume import ResumeState
 from interp_shortcuts.training.session import Session, ended_run, log, read_state
-
-Scores = dict[str, dict[str, Any]]
-"""What `evaluate` gives: numbers by split and name."""
 
 
 def train(
@@ -65,8 +60,9 @@ def train(
             it must be the one that the config describes (`config.replace(task=task.config)`).
         resume: Go on with the run in `out`, if there is one. A run that has ended is returned at
             once.
-        progress: Whether a progress bar shows the step, the validation and the adversarial
-            accuracy.
+        progress: Whether a progress bar shows the step and how well the model does: validation
+            and adversarial accuracy, or exact match at the training lengths and the first held-out
+            one.
         threads: Torch's thread count for the duration; None: the count that the run began with
             when resuming, else torch's current one.
         device: Where to train, e.g. `"cuda"`; bits are only promised on `"cpu"`.
@@ -111,18 +107,9 @@ class Trainee:
     task: Task
     model: HookedTransformer
     optimizer: torch.optim.Optimizer
-    batches: BatchOrder
+    objective: Objective
     step: int = 0
     perfect: int = 0
-
-    def __post_init__(self) -> None:
-        self._chunked = chunked_splits(self.model, self.task)
-        self._loss = MeanLoss(
-            self.model,
-            self.task,
-            self._chunked["train"],
-            precision=self.config.optim.precision,
-        )
 
     @classmethod
     def start(
@@ -131,13 +118,12 @@ class Trainee:
         """The initial model, or the one that a state holds."""
         model = build(config.spec, seed=config.seed, device=device)
         optimizer = make_optimizer(config.optim, model.parameters())
-        n_train = task.split("train").n
-        batches = BatchOrder(n_train, batch_size=config.optim.batch_size, seed=config.seed)
-        trainee = cls(config, task, model, optimizer, batches)
+        objective = objective_of(config, task, model)
+        trainee = cls(config, task, model, optimizer, objective)
         if state is not None:
             load_weights(model, state.weights)
             optimizer.load_state_dict(state.optimizer)
-            batches.restore(state.batches)
+            objective.restore(state.batches)
             trainee.step, trainee.perfect = state.step, state.perfect
         return trainee
 
@@ -148,7 +134,7 @@ class Trainee:
             DivergedError: If the loss is not a finite number; the weights are then as before.
         """
         self.optimizer.zero_grad(set_to_none=True)
-        self.update(self._loss.backward(self.batches.next()))
+        self.update(self.objective.backward())
 
     def update(self, loss: float) -> None:
         """The optimiser's part of a step, from the gradients that the parameters hold.
@@ -172,19 +158,18 @@ class Trainee:
         Raises:
             DivergedError: If a weight or a loss is not a finite number.
         """
-        scores = evaluate(self.model, self.task, self._chunked)
+        scores = self.objective.evaluate()
         losses = [score["loss"] for score in scores.values() if score["n"]]
         whole = all(bool(torch.isfinite(weight).all()) for weight in self.model.parameters())
         if not whole or not all(map(math.isfinite, losses)):
             raise DivergedError(f"the model is not finite at step {self.step}")
-        adversarial = scores.get("adversarial", {}).get("accuracy")
-        self.perfect = self.perfect + 1 if adversarial == 1.0 else 0
+        self.perfect = self.perfect + 1 if self.objective.is_reached(scores) else 0
         return scores
 
     @property
     def stops_early(self) -> bool:
         """Whether the early stop is on and reached."""
-        wanted = self.config.early_stop
+        wanted = self.objective.patience
         return wanted is not None and self.perfect >= wanted
 
     def state(self, *, threads: int) -> ResumeState:
@@ -197,7 +182,7 @@ class Trainee:
             perfect=self.perfect,
             weights=weights_of(self.model),
             optimizer=self.optimizer.state_dict(),
-            batches=self.batches.state(),
+            batches=self.objective.state(),
         )
 
 
@@ -216,7 +201,8 @@ def _run_to_the_end(session: Session, trainee: Trainee, *, resumed: bool, progre
     ):
         for scores in turns(session, trainee, resumed=resumed):
             if scores:
-                bar.set_postfix(postfix(scores), refresh=False)
+                shown = trainee.objective.shown(scores)
+                bar.set_postfix({name: f"{x:.3f}" for name, x in shown.items()}, refresh=False)
             trainee.advance()
             bar.update()
 
@@ -261,39 +247,7 @@ def turns(session: Session, trainee: Trainee, *, resumed: bool) -> Iterator[Scor
         resumed = False
         if trainee.stops_early or trainee.step == schedule.n_steps:
             ended_by = "early_stop" if trainee.stops_early else "n_steps"
-            session.end("finished", step=trainee.step, ended_by=ended_by)
+            outcome = trainee.objective.outcome(scores or trainee.objective.evaluate())
+            session.end("finished", step=trainee.step, ended_by=ended_by, **outcome)
             return
         yield scores
-
-
-def postfix(scores: Scores) -> dict[str, str]:
-    """The two accuracies of a progress bar."""
-    shown = {name: scores.get(name, {}).get("accuracy") for name in ("validation", "adversarial")}
-    return {name: f"{value:.3f}" for name, value in shown.items() if value is not None}
-
-
-def the_task(config: RunConfig, task: Task | None) -> Task:
-    """The config's task, or the given one if it is what the config describes."""
-    if task is None:
-        task = ShortcutTask.from_config(config.task, seed=config.seed)
-    elif isinstance(task, ShortcutTask):
-        described = ShortcutTask.from_config(config.task, seed=config.seed, rule=task.rule)
-        if described.fingerprint != task.fingerprint:
-            ours, given = described.config.model_dump(), task.config.model_dump()
-            fields = ", ".join(
-                f"`{name}` (={ours[name]!r} in the config, {given[name]!r} in the task)"
-                for name in ours
-                if ours[name] != given[name]
-            )
-            raise ConfigError(
-                f"`task` is not what `config.task` describes; they differ in {fields}. "
-                "Use `config.replace(task=task.config)`."
-            )
-    if config.early_stop is not None and "adversarial" not in task.splits:
-        raise ConfigError(
-            f"`early_stop` (={config.early_stop}) needs a split 'adversarial'; the task has "
-            f"{', '.join(map(repr, task.splits))}."
-        )
-    if task.split("train").n == 0:
-        raise ConfigError("`n_train` must be at least 1; the split 'train' is empty.")
-    return task

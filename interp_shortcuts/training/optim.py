@@ -15,10 +15,12 @@ def make_optimizer(
 ) -> torch.optim.Optimizer:
     """A torch optimiser over the parameters; weight decay applies to all of them.
 
+    Those that take no gradient, such as positions that a model does not have, are left out.
+
     Adam and AdamW use torch's fused kernel, one pass over the weights rather than one for each
     operation.
     """
-    parameters = list(parameters)
+    parameters = [parameter for parameter in parameters if parameter.requires_grad]
     if config.optimizer == "sgd":
         return torch.optim.SGD(
             parameters,

@@ -43,10 +43,11 @@ class ResumeState:
         run_id: The config's identity.
         task_fingerprint: The task's identity.
         threads: Torch's thread count so far.
-        perfect: Evaluations in a row with adversarial accuracy 1.0, for the early stop.
+        perfect: Evaluations in a row at the objective's goal, for the early stop.
         weights: The model's parameters.
         optimizer: The optimiser's state dict.
-        batches: The random state of the batches and what is left of the epoch.
+        batches: What the next batches depend on: the random state, under `generator`, and, where
+            examples come in epochs, what is left of the present one.
     """
 
     step: int

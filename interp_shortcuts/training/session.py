@@ -72,7 +72,7 @@ class Session:
     @property
     def label(self) -> str:
         """What the run is called on a progress bar."""
-        return self.config.name or self.config.task.rule
+        return self.config.name or self.task.name
 
     def begin(self, state: ResumeState | None, *, device: str, **facts: Any) -> None:
         """Make the folder ready: clean up after a kill, and write config and manifest.

@@ -27,8 +27,12 @@ from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.lock import training_lock
 from interp_shortcuts.runs.run import Run
 from interp_shortcuts.runs.store import RunFolder
+from interp_shortcuts.tasks.sequence_config import SequenceConfig
+from interp_shortcuts.training.classification import Classification
 from interp_shortcuts.training.environment import training_environment
-from interp_shortcuts.training.loop import Scores, Trainee, ending, the_task, turns
+from interp_shortcuts.training.evaluation import Scores
+from interp_shortcuts.training.loop import Trainee, ending, turns
+from interp_shortcuts.training.objective import the_task
 from interp_shortcuts.training.session import Session, ended_run, read_state
 
 STACKED_POSITIONS = 1024
@@ -40,12 +44,15 @@ def stacking_pays(config: RunConfig, *, device: str = "cpu") -> bool:
 
     On a GPU always. On a CPU where a batch is small: at most `STACKED_POSITIONS` positions. A
     full batch shares what its sequences have in common, which stacked seeds, whose examples
-    differ, cannot. `benchmarks/seeds.py` measures both sides of the rule.
+    differ, cannot. `benchmarks/seeds.py` measures both sides of the rule. A sequence task is never
+    stacked: each seed draws a length of its own at every step.
     """
+    if isinstance(config.task, SequenceConfig):
+        return False
     if torch.device(device).type != "cpu":
         return True
     size = config.optim.batch_size
-    return size is not None and size * (config.task.length + 1) <= STACKED_POSITIONS
+    return size is not None and size * config.task.context <= STACKED_POSITIONS
 
 
 def train_stacked(
@@ -76,7 +83,8 @@ def train_stacked(
         For each seed its run, or what its training raised (its folder says `failed`).
 
     Raises:
-        ConfigError: If the configs differ in more than the seed, or there are not as many folders.
+        ConfigError: If the configs differ in more than the seed, there are not as many folders, or
+            the task is a sequence task.
         StorageError: If a folder holds something else, or is damaged; nothing is trained then.
         KeyboardInterrupt: After Ctrl-C; every run that was not done is marked `stopped`.
     """
@@ -113,7 +121,7 @@ class StackedLoss:
 
     def __init__(self, trainees: Sequence[Trainee]) -> None:
         """Move the models' parameters into stacks, of which they are views from now on."""
-        self.task = trainees[0].task
+        self.task = _classification(trainees[0]).task
         models = [trainee.model for trainee in trainees]
         self._read = ReadPosition(models[0], self.task.read_position)
         self._stacks: dict[str, Tensor] = {}
@@ -126,7 +134,7 @@ class StackedLoss:
             self._stacks[name] = values.requires_grad_(first.requires_grad)
             self._parameters[name] = own
         device = models[0].W_E.device
-        splits = [trainee.task.split("train") for trainee in trainees]
+        splits = [_classification(trainee).task.split("train") for trainee in trainees]
         self._tokens = torch.stack([split.tokens for split in splits]).to(device)
         self._labels = torch.stack([split.labels for split in splits]).to(device)
         self._autocast = trainees[0].config.optim.precision == "bfloat16"
@@ -198,7 +206,9 @@ def _in_step(members: list[_Member], failures: dict[int, Exception], *, progress
                 group = [member for member in waiting if member.trainee.step == step]
                 if loss is None or group != stacked:
                     stacked, loss = group, StackedLoss([member.trainee for member in group])
-                losses = loss.backward([member.trainee.batches.next() for member in group])
+                losses = loss.backward(
+                    [_classification(member.trainee).batches.next() for member in group]
+                )
                 done = [
                     member
                     for member, value in zip(group, losses, strict=True)
@@ -225,6 +235,16 @@ def _turn(member: _Member, failures: dict[int, Exception], loss: float | None = 
     return going_on
 
 
+def _classification(trainee: Trainee) -> Classification:
+    """What a stacked seed is trained towards; `_check` has refused all else."""
+    assert isinstance(trainee.objective, Classification)
+    return trainee.objective
+
+
+def _next_batch(trainee: Trainee) -> Int[Tensor, " example"] | None:
+    return _classification(trainee).batches.next()
+
+
 def _check(configs: Sequence[RunConfig], outs: Sequence[str | Path]) -> None:
     if len(configs) != len(outs) or not configs:
         raise ConfigError(
@@ -232,6 +252,12 @@ def _check(configs: Sequence[RunConfig], outs: Sequence[str | Path]) -> None:
             f"got {len(outs)} for {len(configs)}."
         )
     for config in configs:
+        if isinstance(config.task, SequenceConfig):
+            raise ConfigError(
+                "`configs` must be of a shortcut task to be stacked; those of a sequence task "
+                f"(`operation` = {config.task.operation!r}) draw batches of different lengths. "
+                "Train them one by one, or with `workers`."
+            )
         apart = sorted(set(configs[0].differences(config)) - {"seed"})
         if apart:
             raise ConfigError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -16,10 +17,26 @@ from interp_shortcuts.measures.registry import REGISTRY, default_measures
 from interp_shortcuts.models.build import build, weights_of
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.runs.trajectory import Trajectory
+from interp_shortcuts.tasks.sequences import SequenceReversal
+from interp_shortcuts.tasks.target_task import TargetTask
 from interp_shortcuts.tasks.task import ShortcutTask
 
 TASK = ShortcutTask.named("max_parity", n_train=60, n_validation=30, n_adversarial=20)
 SPEC = ModelSpec(d_model=8, d_mlp=8, d_vocab=11, d_vocab_out=2, n_ctx=5, normalization="LN")
+SEQUENCES = SequenceReversal(n_integers=6, train_max=3, heldout_max=4, n_per_length=8)
+SEQUENCES_SPEC = SPEC.model_copy(update={"d_vocab": 11, "d_vocab_out": 11, "n_ctx": 10})
+SMALL = {
+    "split": "length_4",
+    "examples": 6,
+    "reference_examples": 5,
+    "n_batches": 2,
+    "batch_size": 4,
+    "steps": 2,
+    "max_permutations": 4,
+    "max_k": 2,
+    "n_random": 2,
+}
+"""Sizes at which a measure of sequences is fast; which of them it has differs."""
 DIMS = {
     "loss": ("split",),
     "loss_interval": ("split", "bound"),
@@ -88,18 +105,70 @@ DIMS = {
     "group_loss_n": ("group",),
     "group_gradient_share": ("group",),
 }
-registered = pytest.mark.parametrize(
-    "measure", default_measures(), ids=lambda measure: measure.name
-)
+TARGET_DIMS = {
+    **{
+        f"{name}{interval}": (*dims, *bound)
+        for name, dims in (
+            ("gradient_norm", ("reading", "component")),
+            ("weight_gradient_signed", ("component",)),
+            ("activation_gradient_signed", ("component",)),
+            ("integrated_gradients_signed", ("component",)),
+            ("exact_match_drop", ("ablation_kind", "component")),
+            ("loss_rise", ("ablation_kind", "component")),
+            ("exact_match", ()),
+            ("token_loss", ()),
+            ("joint_drop", ("component_set",)),
+            ("sum_of_drops", ("component_set",)),
+            ("interaction", ("component", "component_b")),
+        )
+        for interval, bound in (("", ()), ("_interval", ("bound",)))
+    },
+    **dict.fromkeys(
+        (
+            *("weight_gradient", "activation_gradient", "integrated_gradients"),
+            *("integrated_gradients_gap", "shapley", "shapley_se"),
+        ),
+        ("component",),
+    ),
+    "super_additivity": ("component_set",),
+    **dict.fromkeys(
+        (
+            *("gradient_norm_n", "weight_gradient_n", "activation_gradient_n", "n_examples"),
+            *("integrated_gradients_n", "joint_n", "shapley_n", "shapley_permutations"),
+            "interaction_n",
+        ),
+        (),
+    ),
+}
+OTHERS_DIMS = ("role_pruning",)  # pinned by a test of its own
 
 
-def make_model(seed: int = 0, **changes):
-    return build(SPEC.model_copy(update=changes), seed=seed)
+def sized(kind):
+    """The measure as it comes; of sequences, at sizes at which it is fast."""
+    has = {item.name for item in fields(kind)}
+    small = {name: size for name, size in SMALL.items() if name in has}
+    return kind(**small) if kind.asks is TargetTask else kind()
 
 
-def make_trajectory(n: int = 4):
-    states = [(10 * seed, weights_of(make_model(seed))) for seed in range(n)]
-    return Trajectory.from_checkpoints(states, spec=SPEC, task=TASK)
+MEASURES = tuple(sized(kind) for kind in REGISTRY.values())
+registered = pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+
+
+def task_of(measure):
+    return SEQUENCES if measure.asks is TargetTask else TASK
+
+
+def spec_of(measure):
+    return SEQUENCES_SPEC if measure.asks is TargetTask else SPEC
+
+
+def make_model(measure, seed: int = 0, **changes):
+    return build(spec_of(measure).model_copy(update=changes), seed=seed)
+
+
+def make_trajectory(measure, n: int = 4):
+    states = [(10 * seed, weights_of(make_model(measure, seed))) for seed in range(n)]
+    return Trajectory.from_checkpoints(states, spec=spec_of(measure), task=task_of(measure))
 
 
 def hooks_of(model):
@@ -138,23 +207,35 @@ def assert_untouched(before, model):
 
 def test_registry_names_are_the_classes_names():
     assert list(REGISTRY) == [kind.name for kind in REGISTRY.values()]
-    assert tuple(type(measure) for measure in default_measures()) == tuple(REGISTRY.values())
+    taken = {type(measure) for task in (TASK, SEQUENCES) for measure in default_measures(task)}
+    assert taken == {kind for kind in REGISTRY.values() if kind.by_default}
+    assert default_measures() == default_measures(TASK)
     assert all(issubclass(kind, Measure) for kind in REGISTRY.values())
 
 
-def test_together_they_give_the_documented_variables():
-    model = make_model()
+@pytest.mark.parametrize(
+    ("task", "dims"), [(TASK, DIMS), (SEQUENCES, TARGET_DIMS)], ids=["one class", "sequences"]
+)
+def test_together_they_give_the_documented_variables(task, dims):
     found = {
         name: array.dims
-        for measure in default_measures()
-        for name, array in measure(model, TASK).data_vars.items()
+        for measure in MEASURES
+        if task_of(measure) == task and measure.name not in OTHERS_DIMS
+        for name, array in measure(make_model(measure), task).data_vars.items()
     }
-    assert found == DIMS
+    assert found == dims
+
+
+@registered
+def test_the_other_kind_of_task_is_refused(measure):
+    other = TASK if task_of(measure) is SEQUENCES else SEQUENCES
+    with pytest.raises(MeasureError, match=f"`{type(measure).__name__}` asks a task whose answer"):
+        measure(make_model(measure), other)
 
 
 @registered
 def test_variables_are_described(measure):
-    found = measure(make_model(), TASK)
+    found = measure(make_model(measure), task_of(measure))
     assert "step" not in found.dims
     for name, array in found.data_vars.items():
         assert array.dtype in (np.float32, np.int64), name
@@ -175,46 +256,54 @@ def test_variables_are_described(measure):
 
 @registered
 def test_the_same_twice(measure):
-    model = make_model()
-    xr.testing.assert_identical(measure(model, TASK), measure(model, TASK))
+    model = make_model(measure)
+    xr.testing.assert_identical(measure(model, task_of(measure)), measure(model, task_of(measure)))
 
 
 @registered
 def test_key_is_stable_and_tells_parameters_apart(measure):
-    same = type(measure)()
+    same = sized(type(measure))
     assert same == measure
     assert same.key == measure.key
-    assert len({other.key for other in default_measures()}) == len(REGISTRY)
+    assert len({other.key for other in MEASURES}) == len(REGISTRY)
 
     class Later(type(measure)):
         version = type(measure).version + 1
 
-    assert Later().key != measure.key
+    assert sized(Later).key != measure.key
 
 
 @registered
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_left_as_it_was(measure, training):
-    model = make_model()
+    model = make_model(measure)
     model.train(training)
     model.blocks[0].mlp.train(not training)
     model.blocks[1].attn.W_Q.requires_grad_(False)
     model.blocks[0].hook_resid_pre.add_hook(lambda value, hook: None)
     before = state_of(model)
-    measure(model, TASK)
+    measure(model, task_of(measure))
     assert_untouched(before, model)
 
 
 WITHOUT_TYPE_CHECKS = """
 import random
-from interp_shortcuts.measures.registry import default_measures
+from dataclasses import fields, replace
+from interp_shortcuts.measures.registry import REGISTRY
 from interp_shortcuts.models.build import build
 from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.tasks.sequences import SequenceReversal
 from interp_shortcuts.tasks.task import ShortcutTask
 
-task = ShortcutTask.named("max_parity", n_train=20, n_validation=9, n_adversarial=9)
-model = build(ModelSpec(d_model=8, d_mlp=8, d_vocab=11, d_vocab_out=2, n_ctx=5), seed=0)
-for measure in default_measures():
+shortcut = ShortcutTask.named("max_parity", n_train=20, n_validation=9, n_adversarial=9)
+sequences = SequenceReversal(n_integers=6, train_max=3, heldout_max=4, n_per_length=8)
+small = SMALL
+for kind in REGISTRY.values():
+    task, sizes = shortcut, {}
+    if not kind.fits(shortcut):
+        task, sizes = sequences, {f.name: small[f.name] for f in fields(kind) if f.name in small}
+    spec = ModelSpec(d_model=8, d_mlp=8, d_vocab=11, d_vocab_out=task.n_classes, n_ctx=10)
+    model, measure = build(spec, seed=0), kind(**sizes)
     before = random.getstate()
     measure(model, task)
     assert random.getstate() == before, measure.name
@@ -223,15 +312,16 @@ for measure in default_measures():
 
 def test_pythons_random_state_is_left_as_it_was():
     # in a process of its own: the run-time type checks of the test suite draw from it
-    code = [sys.executable, "-c", WITHOUT_TYPE_CHECKS]
+    script = WITHOUT_TYPE_CHECKS.replace("SMALL", repr(SMALL))
+    code = [sys.executable, "-c", script]
     done = subprocess.run(code, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @registered
 def test_the_model_is_left_as_it_was_after_an_error(measure, monkeypatch):
-    model = make_model()
-    observation = Observation(model, TASK)
+    model = make_model(measure)
+    observation = Observation(model, task_of(measure))
     before = state_of(model)
     with monkeypatch.context() as patch:
         patch.setattr(type(measure), "described", _fails)
@@ -243,11 +333,11 @@ def test_the_model_is_left_as_it_was_after_an_error(measure, monkeypatch):
         raise RuntimeError("on purpose")
 
     if measure.reads == "activations":
-        plain = measure(model, TASK)
+        plain = measure(model, task_of(measure))
         model.blocks[1].mlp.hook_post.add_hook(raises)
         before = state_of(model)
         try:
-            found = measure(model, TASK)
+            found = measure(model, task_of(measure))
         except RuntimeError as error:
             assert str(error) == "on purpose"  # noqa: PT017
         else:  # it runs without hooks: then altogether
@@ -262,11 +352,11 @@ def _fails(*_args, **_named):
 
 @registered
 def test_over_a_trajectory_equals_one_at_a_time(measure):
-    trajectory = make_trajectory()
+    trajectory = make_trajectory(measure)
     along = measure.over(trajectory, progress=False)
     assert along.step.values.tolist() == [0, 10, 20, 30]
     for step, model in trajectory:
-        alone = measure(model, TASK)
+        alone = measure(model, task_of(measure))
         assert set(alone.data_vars) == set(along.data_vars)
         xr.testing.assert_identical(along.sel(step=step, drop=True), alone)
     for name, array in along.data_vars.items():
@@ -278,51 +368,55 @@ def test_over_a_trajectory_equals_one_at_a_time(measure):
 
 @registered
 def test_a_compiled_model_gives_the_same(measure):
-    model = make_model()
+    model = make_model(measure)
     xr.testing.assert_identical(
-        measure(torch.compile(model, backend="eager"), TASK), measure(model, TASK)
+        measure(torch.compile(model, backend="eager"), task_of(measure)),
+        measure(model, task_of(measure)),
     )
 
 
 @registered
 def test_half_precision_weights_are_measured_in_full(measure):
-    model = make_model()
+    model = make_model(measure)
     for weight in model.parameters():
         weight.data = weight.data.bfloat16().float()
-    full = measure(model, TASK)
-    half = make_model()
+    full = measure(model, task_of(measure))
+    half = make_model(measure)
     for weight in half.parameters():
         weight.data = weight.data.bfloat16()
-    xr.testing.assert_identical(measure(half, TASK), full)
+    xr.testing.assert_identical(measure(half, task_of(measure)), full)
 
 
 @registered
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_weights_that_are_not_finite(measure, bad):
-    model = make_model()
+    model = make_model(measure)
     with torch.no_grad():
         model.blocks[1].attn.W_V[0, 0, 0] = bad
     with pytest.raises(MeasureError, match=r"weights must be finite; `blocks\.1\.attn\.W_V`"):
-        measure(model, TASK)
+        measure(model, task_of(measure))
 
 
 @registered
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("size", "of_task", "by"),
     [
-        ({"d_vocab": 10}, r"`d_vocab` \(=10\) must be at least the task's `n_tokens` \(=11\)"),
-        ({"n_ctx": 4}, r"`n_ctx` \(=4\) must be at least the task's `context` \(=5\)"),
-        ({"d_vocab_out": 3}, r"`d_vocab_out` \(=3\) must equal the task's `n_classes` \(=2\)"),
+        ("d_vocab", "n_tokens", -1),
+        ("n_ctx", "context", -1),
+        ("d_vocab_out", "n_classes", 1),
     ],
 )
-def test_a_model_that_does_not_fit_the_task(measure, changes, message):
+def test_a_model_that_does_not_fit_the_task(measure, size, of_task, by):
+    due = getattr(task_of(measure), of_task)
+    verb = "must equal" if size == "d_vocab_out" else "must be at least"
+    message = rf"`{size}` \(={due + by}\) {verb} the task's `{of_task}` \(={due}\)"
     with pytest.raises(MeasureError, match=message):
-        measure(make_model(**changes), TASK)
+        measure(make_model(measure, **{size: due + by}), task_of(measure))
 
 
 @registered
 def test_errors_along_a_trajectory_name_measure_and_step(measure, monkeypatch):
-    trajectory = make_trajectory()
+    trajectory = make_trajectory(measure)
     target = "of_weights" if measure.reads == "weights" else "measure"
     original = getattr(type(measure), target)
     third = trajectory.weights(20)["embed.W_E"][0, 0].double()

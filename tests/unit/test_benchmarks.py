@@ -52,3 +52,19 @@ def test_tracking_gives_the_numbers_of_the_plain_loop(
     for name in found["not_compared"]:  # what follows from the task alone
         assert name.endswith(("_n", "_chance", "_floor")) or "example" in name
     assert "cross_split_patching" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("threads_as_before")
+def test_attribution_gives_the_numbers_of_the_plain_loop(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "attribution.json"
+    sizes = {"n_layers": 2, "d_model": 32, "length": 3, "steps": 120, "examples": 20, "repeats": 1}
+    code = benchmark("attribution", monkeypatch).main(json=file, **sizes)
+    found = json.loads(file.read_text())
+    assert code == 0
+    assert found["max_abs_difference"] == 0
+    assert found["n_components"] == 10
+    assert found["largest_drop"] > 0.05  # there was something to lose
+    assert math.isfinite(found["ratio"])
+    assert "L1.mlp" in capsys.readouterr().out

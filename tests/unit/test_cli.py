@@ -15,6 +15,7 @@ from interp_shortcuts.cli import main
 from interp_shortcuts.cli.options import DemoCommand, TrainCommand, parse
 from interp_shortcuts.presets import PRESETS
 from interp_shortcuts.runs.config import RunConfig
+from interp_shortcuts.runs.run import Run
 
 COMMANDS = ["demo", "presets", "train", "sweep", "track", "report"]
 HELP = pytest.mark.parametrize(
@@ -76,6 +77,45 @@ def test_every_field_of_a_run_is_a_flag_of_every_preset(capsys: pytest.CaptureFi
                 assert field.description or name == "rule_fingerprint"
 
 
+def test_a_sequence_preset_has_the_flags_of_its_own_task(capsys: pytest.CaptureFixture[str]):
+    config = PRESETS["sequence_sorting_demo"]()
+    parts = [config.task, config.model, config.optim, config.schedule]
+    fields = {name for part in parts for name in type(part).model_fields}
+    main(["train", "sequence-sorting-demo", "--help"])
+    out = capsys.readouterr().out
+    assert {name for name in fields if f"--{name.replace('_', '-')} " not in out} == set()
+    for flag in ("--ratio", "--rule", "--n-train", "--early-stop"):
+        assert f"{flag} " not in out
+    for part in parts:
+        assert all(field.description for field in type(part).model_fields.values())
+    main(["train", "max-parity-demo", "--help"])
+    assert "--train-max " not in capsys.readouterr().out
+
+
+def test_flags_of_a_sequence_preset_become_overrides():
+    flags = "--train-max 4 --stop-at None --positions learned --batch-size 8"
+    command = parse(["train", "sequence-sorting-demo", *flags.split()])
+    assert isinstance(command, TrainCommand)
+    assert command.overrides() == {
+        "train_max": 4,
+        "stop_at": None,
+        "positions": "learned",
+        "batch_size": 8,
+    }
+
+
+def test_seeds_of_a_sequence_task_are_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    sizes = "--n-layers 1 --d-model 16 --d-mlp 16 --n-per-length 5 --n-steps 2"
+    command = ["train", "sequence-reversal-demo", *sizes.split(), "--out", str(tmp_path)]
+    assert main([*command, "--seeds", "0-1", "--workers", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.endswith(": finished") for line in lines] == [True, True]
+    runs = [Run.open(path) for path in sorted(tmp_path.glob("sequence-reversal-demo-*-seed*"))]
+    assert [run.config.seed for run in runs] == [0, 1]
+    assert all(set(run.ood_accuracies) == {6, 7, 8} for run in runs)
+    assert main([*command, "--seeds", "0-1", "--workers", "1", "--resume"]) == 0
+
+
 def test_flags_become_overrides():
     flags = "--seeds 0-4 --ratio 0.8 --n-layers 1 --lr 3e-4 --batch-size 64 --every 20"
     command = parse(["train", "max-parity-demo", *flags.split(), "--early-stop", "3"])
@@ -126,6 +166,8 @@ def test_presets_lists_description_and_cost(capsys: pytest.CaptureFixture[str]):
         (["train", "smoke", "--ratio", "1.5"], "error: `ratio` (=1.5) must be"),
         (["train", "smoke", "--n-heads", "3"], "error: `n_heads` (=3) must divide `d_model`"),
         (["train", "smoke", "--seeds", "4-0"], "rising ranges"),
+        (["train", "sequence-sorting-demo", "--ratio", "0.8"], "--ratio"),
+        (["train", "sequence-sorting-demo", "--train-min", "9"], "error: `train_min` (=9) must be"),
         (["train", "smoke", "--workers", "0"], "error: `workers` must be at least 1; got 0"),
         (["track"], "error: give run folders"),
         (["track", "no/such/folder"], "error: `no/such/folder` matches nothing"),

@@ -12,14 +12,19 @@ from interp_shortcuts.presets import (
     max_parity_lab,
     max_parity_paper,
     preset,
+    sequence_reversal_paper,
+    sequence_sorting_demo,
+    sequence_sorting_paper,
 )
-from interp_shortcuts.runs.schedule import kept_steps
+from interp_shortcuts.runs.schedule import evaluation_steps, kept_steps
 
 EXPERIMENTS = ["max_parity", "first_parity", "max_mod3", "first_mod3"]
+SEQUENCES = ["sequence_sorting", "sequence_reversal"]
+SHORTCUT_PRESETS = [name for name in PRESETS if not name.startswith("sequence")]
 
 
 def test_every_experiment_has_a_demo_and_a_paper_preset():
-    expected = {f"{rule}_{size}" for rule in EXPERIMENTS for size in ("demo", "paper")}
+    expected = {f"{rule}_{size}" for rule in EXPERIMENTS + SEQUENCES for size in ("demo", "paper")}
     assert set(PRESETS) == expected | {"max_parity_lab", "smoke"}
 
 
@@ -36,13 +41,14 @@ def test_preset_is_complete(name: str):
     entry = PRESETS[name]
     config = entry(seed=3)
     assert (config.name, config.seed) == (name, 3)
-    assert config.spec.d_vocab_out == (3 if "mod3" in name else 2)
+    if name in SHORTCUT_PRESETS:
+        assert config.spec.d_vocab_out == (3 if "mod3" in name else 2)
     assert entry.description
     assert "\n" not in entry.description
     assert "measured" in entry.cost or "estimated" in entry.cost
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", SHORTCUT_PRESETS)
 def test_the_consistent_and_anti_sequences_suffice(name: str):
     """The disjoint splits fit: each side of the space holds what the splits take from it."""
     task = PRESETS[name]().task
@@ -66,6 +72,35 @@ def test_paper_holds_the_sizes_of_the_paper():
     assert (config.task.n_train, config.schedule.n_steps) == (16_384, 15_000)
     assert (config.model.d_model, config.model.d_mlp, config.optim.weight_decay) == (64, 128, 0.1)
     assert config.optim.batch_size is None  # so that one step is one epoch
+
+
+@pytest.mark.parametrize("make", [sequence_sorting_paper, sequence_reversal_paper])
+def test_sequences_hold_the_sizes_of_the_paper(make):
+    config = make(42)
+    task, model, optim = config.task, config.model, config.optim
+    assert (task.n_integers, task.train_lengths) == (99, (3, 4, 5, 6, 7))
+    assert (task.heldout_lengths, task.n_per_length, task.stop_at) == ((8, 9, 10, 11), 100, 0.9)
+    assert (model.n_layers, model.n_heads, model.d_model, model.d_mlp) == (4, 4, 128, 512)
+    assert (model.activation, model.normalization, model.positions) == ("gelu", "LN", "none")
+    assert (optim.optimizer, optim.lr, optim.weight_decay) == ("adam", 1e-3, 0.0)
+    assert (optim.batch_size, config.schedule.n_steps, config.seed) == (64, 15_000, 42)
+    evaluated = evaluation_steps(config.schedule)
+    assert set(range(500, 15_001, 500)) <= set(evaluated)
+    assert len([step for step in evaluated if step <= 500]) > 12
+
+
+def test_sequence_presets_take_overrides_and_name_the_fields():
+    config = sequence_sorting_demo(1, positions="learned", stop_at=None, train_max=4)
+    assert (config.model.positions, config.task.stop_at, config.task.train_max) == (
+        "learned",
+        None,
+        4,
+    )
+    assert sequence_sorting_demo(operation="reversal").task.operation == "reversal"
+    with pytest.raises(ConfigError, match=r"`ratio` is no field of RunConfig; .*train_max"):
+        sequence_sorting_demo(ratio=0.8)
+    with pytest.raises(ConfigError, match=r"`train_min` \(=9\) must be at most `train_max` \(=5\)"):
+        sequence_sorting_demo(train_min=9)
 
 
 def test_overrides_reach_every_part():

@@ -35,6 +35,19 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def test_sequences_trains_both_tasks_and_says_what_to_ask(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    module = script("train", "sequences")
+    assert len(module.SEEDS.split(",")) == 10
+    assert module.main(seeds="3", out=tmp_path, workers=1, smoke=True) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert all(line.endswith("excluded: no held-out length qualifies") for line in lines)
+    names = sorted(path.name.split("-demo-")[0] for path in tmp_path.iterdir())
+    assert names == ["sequence-reversal", "sequence-sorting"]
+
+
 def test_shortcut_types_is_the_four_tasks_at_chance_and_above():
     (sweep,) = load_sweeps(ROOT / "train" / "shortcut_types.py")
     cells = Counter((job.config.task.rule, job.config.task.ratio) for job in sweep.jobs)

@@ -13,6 +13,7 @@ from interp_shortcuts.errors import InterventionError
 from interp_shortcuts.interventions.ablate import Ablate, AblateOV, AblateQK
 from interp_shortcuts.interventions.apply import applied
 from interp_shortcuts.tasks.split import Split
+from interp_shortcuts.tasks.target_split import TargetSplit
 
 SETS = [
     ("L0.H0",),
@@ -275,3 +276,17 @@ def test_a_component_must_be_text():
     for named in ((0, 1), 5, [(0, 1)], None):
         with pytest.raises(InterventionError, match=r"must be text such as 'L0.H1'"):
             Ablate(named)  # type: ignore[arg-type]
+
+
+def test_a_split_of_sequences_is_a_reference_too():
+    tokens = small_tokens(6, seed=1)
+    split = TargetSplit("length_4", tokens, tokens)
+    run = Ablate("L0.H1", kind="mean", reference=split)
+    said = run.describe()["reference"]
+    assert said == {"split": "length_4", "n": 6, "sha": split.sha}
+    model = small_model()
+    with torch.no_grad():
+        with applied(model, run) as ablated:
+            found = ablated(small_tokens(4))
+        with applied(model, Ablate("L0.H1", kind="mean", reference=tokens)) as ablated:
+            assert torch.equal(found, ablated(small_tokens(4)))

@@ -67,6 +67,34 @@ def test_all_at_once_equals_hooks_one_at_a_time(dtype, changes, position):
         assert (logits - expected).abs().max() <= tolerance, each
 
 
+@pytest.mark.parametrize(
+    ("changes", "position"),
+    [
+        ({"normalization": "LN"}, slice(2, None)),
+        ({}, slice(1, 3)),
+        ({"n_layers": 1, "normalization": "RMS"}, slice(-1, None)),
+        ({"attention": "bidirectional"}, slice(None)),
+    ],
+    ids=["LN, tail", "middle", "one position", "bidirectional, all"],
+)
+def test_several_positions_at_once_equal_hooks(changes, position):
+    model = small_model(dtype=torch.float64, **changes)
+    everything = every_intervention(model) if changes.get("n_layers") != 1 else [Ablate("L0.H1")]
+    found = read_logits_under(model, TOKENS, everything, position=position, chunk=4)
+    assert found.shape[2] == len(range(5)[position])
+    for entry, logits in zip(everything, found, strict=True):
+        each = entry if isinstance(entry, tuple) else (entry,)
+        with torch.no_grad(), applied(model, *each) as changed:
+            expected = changed(TOKENS)[:, position]
+        assert (logits - expected).abs().max() <= 1e-9, each
+
+
+def test_positions_that_are_no_run_are_refused():
+    for position in (slice(3, 3), slice(0, 4, 2), slice(9, None)):
+        with pytest.raises(InterventionError, match="`position` must be a run of the 5 positions"):
+            read_logits_under(small_model(), TOKENS, [Ablate("L0.H0")], position=position)
+
+
 def test_batching_and_chunks_change_nothing():
     model = small_model(dtype=torch.float64)
     interventions = every_intervention(model)

@@ -10,11 +10,16 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from interp_shortcuts.models.build import build
 from interp_shortcuts.models.staged import read_logits_pruned
-from interp_shortcuts.presets import max_parity_demo, smoke
+from interp_shortcuts.models.tail import tail_logits
+from interp_shortcuts.presets import max_parity_demo, sequence_sorting_demo, smoke
+from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.schedule import evaluation_steps
+from interp_shortcuts.streams import torch_stream
 from interp_shortcuts.sweeps.cost import Timing, forward_flops, run_flops, step_flops, time_steps
 from interp_shortcuts.sweeps.progress import Progress
 from interp_shortcuts.sweeps.worker import Assignment, Ending
+from interp_shortcuts.tasks.sequences import SequenceTask
+from interp_shortcuts.training.sequence_scores import sequence_scores
 
 
 @pytest.mark.parametrize(
@@ -30,6 +35,24 @@ def test_the_formula_is_what_torch_counts(fields: dict[str, int]):
     assert counted.get_total_flops() == 5 * forward_flops(config)
 
 
+@pytest.mark.parametrize("fields", [{}, {"n_layers": 1}, {"n_heads": 2, "train_max": 3}])
+def test_the_formula_for_sequences_is_what_torch_counts(fields: dict[str, int]):
+    config = sequence_sorting_demo(**fields)
+    task, model = SequenceTask.from_config(config.task, seed=0), build(config.spec, seed=0)
+    generator, lengths = torch_stream(0, "test"), task.train_lengths
+    with FlopCounterMode(display=False) as counted:
+        for length in lengths:
+            batch = task.batch(5, generator, length=length)
+            tail_logits(model, batch.tokens, first=batch.first_scored)
+    assert counted.get_total_flops() == pytest.approx(
+        5 * len(lengths) * forward_flops(config), rel=1e-6
+    )
+    with FlopCounterMode(display=False) as counted:
+        sequence_scores(model, task)
+    steps, evaluations = config.schedule.n_steps, len(evaluation_steps(config.schedule))
+    assert run_flops(config) == steps * step_flops(config) + evaluations * counted.get_total_flops()
+
+
 def test_a_run_is_its_steps_and_its_evaluations():
     config = smoke(batch_size=8)
     assert step_flops(config) == 3 * 8 * forward_flops(config)
@@ -43,11 +66,14 @@ def test_seconds_are_operations_over_the_rate():
     assert (timing.rate, timing.seconds(1000)) == (200, 5)
 
 
-def test_real_steps_are_timed():
-    timing = time_steps(smoke())
+@pytest.mark.parametrize(
+    "config", [smoke(), sequence_sorting_demo(n_layers=1, d_model=16, d_mlp=16, n_per_length=2)]
+)
+def test_real_steps_are_timed(config: RunConfig):
+    timing = time_steps(config)
     assert timing.device == "1 CPU thread"
     assert timing.seconds_per_step > 0
-    assert timing.flops_per_step == step_flops(smoke())
+    assert timing.flops_per_step == step_flops(config)
 
 
 def test_the_time_left_is_the_work_left_at_the_pace_so_far(monkeypatch: pytest.MonkeyPatch):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from interp_shortcuts.errors import ConfigError, StorageError
-from interp_shortcuts.presets import smoke
+from interp_shortcuts.presets import sequence_sorting_demo, smoke
 from interp_shortcuts.sweeps.folder import SweepFolder
 from interp_shortcuts.sweeps.plan import Sweep
 from interp_shortcuts.sweeps.script import load_sweeps
@@ -48,6 +48,11 @@ def test_a_job_is_the_base_with_the_fields_and_the_seed():
     ]
     assert plan.jobs[2].config == smoke(3, ratio=0.5)
     assert plan.jobs[2].folder_name == run_folder_name(smoke(3, ratio=0.5))
+
+
+def test_a_sequence_task_is_refused_since_the_table_is_about_shortcuts():
+    with pytest.raises(ValueError, match=r"`base` must have a shortcut task.*got sequence sorting"):
+        Sweep(name="a", base=sequence_sorting_demo(), seeds="0")
 
 
 def test_without_a_grid_there_is_the_base_alone():

@@ -175,7 +175,7 @@ def test_early_stop_is_each_seeds_own(tmp_path: Path, monkeypatch):
         return trainee
 
     monkeypatch.setattr(stacked.Trainee, "start", classmethod(remembered))
-    monkeypatch.setattr("interp_shortcuts.training.loop.evaluate", scores)
+    monkeypatch.setattr("interp_shortcuts.training.classification.evaluate", scores)
     runs = stack(configs(0, 1, early_stop=1), tmp_path)
     assert [run.manifest["step"] for run in runs] == [20, 10]
     assert {run.manifest["ended_by"] for run in runs} == {"early_stop"}

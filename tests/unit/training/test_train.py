@@ -211,7 +211,7 @@ def test_a_failure_is_recorded_and_raised(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(f"no space left on {out}/curves.jsonl")
 
     with monkeypatch.context() as patch:
-        patch.setattr("interp_shortcuts.training.loop.evaluate", fail)
+        patch.setattr("interp_shortcuts.training.classification.evaluate", fail)
         with pytest.raises(OSError, match="no space left"):
             run_of(TINY, out)
     run = Run.open(out)
