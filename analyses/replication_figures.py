@@ -36,9 +36,13 @@ def main(*, tables: Path = DOCS / "tables", out: Path = DOCS / "figures") -> int
         for path in sorted(tables.glob("*.csv")):
             if not set(COLUMNS) <= set(pd.read_csv(path, nrows=0).columns):
                 continue  # another table
+            table = read_results(path)
+            if table.groupby("cell").size().max() < 2:
+                print(f"{path.name}: no figures (one run a cell)", file=sys.stderr)
+                continue
             stem = path.with_name(f"{path.stem}_aligned")
             aligned = Aligned.read(stem) if stem.with_suffix(".csv").exists() else None
-            for one in sweep_figures(read_results(path), aligned=aligned):
+            for one in sweep_figures(table, aligned=aligned):
                 if one.figure is None:
                     print(f"{path.name}: no {one.name} ({one.missing})", file=sys.stderr)
                     continue

@@ -12,7 +12,6 @@ from interp_shortcuts.sweeps import Sweep
 
 SIZES = [
     *((3, n_integers, n_train) for n_integers in (20, 40, 60, 80) for n_train in (1024, 2048)),
-    *((4, n_integers, n_train) for n_integers in (20, 40) for n_train in (2048, 4096)),
 ]
 
 sweep = Sweep(

@@ -87,7 +87,7 @@ def test_the_regime_map_is_one_seed_of_both_depths_and_ratios():
         (job.config.task.length, job.config.task.n_integers, job.config.task.n_train)
         for job in sweep.jobs
     )
-    assert len(sizes) == 12
+    assert len(sizes) == 8
     assert set(sizes.values()) == {4}
 
 
