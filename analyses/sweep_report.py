@@ -16,7 +16,7 @@ from pathlib import Path
 import tyro
 
 from interp_shortcuts.cli.tracked import track_run, write_page
-from interp_shortcuts.errors import InterpShortcutsError
+from interp_shortcuts.errors import ConfigError, InterpShortcutsError
 from interp_shortcuts.reports.sweep import report_links, write_sweep_report
 from interp_shortcuts.sweeps.alignment import align, open_timelines
 from interp_shortcuts.sweeps.counted import counted
@@ -47,6 +47,11 @@ def main(
     page = page if page.suffix.lower() in (".html", ".htm") else page / "sweep.html"
     problems = 0
     try:
+        if path.suffix == ".py":
+            raise ConfigError(
+                f"`{path}` is a script; give the folder of its sweep, such as runs/{path.stem} "
+                "(`interp-shortcuts sweep status` shows it)."
+            )
         table = results(path) if path.is_dir() else read_results(path)
         for name in counted(table)["run"] if track else ():
             run = track_run(folder / name, threads=threads)

@@ -10,9 +10,7 @@ from __future__ import annotations
 from interp_shortcuts import presets
 from interp_shortcuts.sweeps import Sweep
 
-SIZES = [
-    *((3, n_integers, n_train) for n_integers in (20, 40, 60, 80) for n_train in (1024, 2048)),
-]
+SIZES = [(3, n_integers, n_train) for n_integers in (20, 40, 60, 80) for n_train in (1024, 2048)]
 
 sweep = Sweep(
     name="regime-map",

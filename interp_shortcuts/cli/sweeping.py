@@ -19,7 +19,7 @@ from interp_shortcuts.cli.sweep_options import (
     SweepRunCommand,
     SweepStatusCommand,
 )
-from interp_shortcuts.errors import ConfigError
+from interp_shortcuts.errors import ConfigError, StorageError
 from interp_shortcuts.sweeps.cost import TIMED_STEPS, Timing, run_flops, step_flops, time_steps
 from interp_shortcuts.sweeps.driver import ENDED, run_sweep
 from interp_shortcuts.sweeps.engines import Engine, cpu_count
@@ -41,6 +41,7 @@ def train_sweeps(command: SweepRunCommand) -> int:
     problems = 0
     with engine.session():
         for sweep, folder in zip(sweeps, _folders(sweeps, command.out), strict=True):
+            _warn_of_dropped(sweep, folder)
             ended = run_sweep(
                 sweep,
                 out=folder,
@@ -68,6 +69,7 @@ def plan_sweeps(command: SweepRunCommand) -> int:
     sweeps = load_sweeps(command.file)
     left: list[Job] = []
     for sweep, folder in zip(sweeps, _folders(sweeps, command.out), strict=True):
+        _warn_of_dropped(sweep, folder)
         left += _print_plan(sweep, folder)
     if left:
         _print_cost(left, command)
@@ -83,7 +85,9 @@ def show_status(command: SweepStatusCommand) -> int:
         width = max(map(len, table["cell"]))
         for cell, rows in table.groupby("cell", sort=False):
             ended = rows.loc[rows["status"] == "finished", "outcome"]
-            told = ", ".join(f"{n} {outcome}" for outcome, n in Counter(ended).items())
+            told = ", ".join(
+                f"{n} {outcome or 'unmeasured'}" for outcome, n in Counter(ended).items()
+            )
             print(f"  {cell:<{width}}  {len(ended)} of {len(rows)} finished  {told}".rstrip())
         for row in table.to_dict("records"):
             if row["status"] == "running":
@@ -137,7 +141,49 @@ def _existing(command: SweepFoldersCommand) -> list[Path]:
         if command.out is not None:
             raise ConfigError(f"--out belongs to a FILE; `{command.path}` is a folder.")
         return [command.path]
-    return _folders(load_sweeps(command.path), command.out)
+    sweeps = load_sweeps(command.path)
+    folders = _folders(sweeps, command.out)
+    for sweep, folder in zip(sweeps, folders, strict=True):
+        stored = _stored(folder)
+        if stored is not None and _runs(stored) != _runs(sweep):
+            note(
+                f"note: {folder} holds another plan than {command.path}: {_count_plan(stored)} "
+                f"there, {_count_plan(sweep)} in the script. What follows is of the plan in the "
+                f"folder; `interp-shortcuts sweep {command.path}` puts the script's in its place."
+            )
+    return folders
+
+
+def _warn_of_dropped(sweep: Sweep, folder: Path) -> None:
+    """Says so where a folder's plan has runs that the new plan has not."""
+    stored = _stored(folder)
+    if stored is None or stored.name != sweep.name:
+        return
+    kept = {job.folder_name for job in sweep.jobs}
+    dropped = [job for job in stored.jobs if job.folder_name not in kept]
+    if dropped:
+        cells = dict.fromkeys(job.cell.label for job in dropped)
+        note(
+            f"warning: {folder}: the new plan drops {_count(len(dropped), 'run')} of "
+            f"{_count(len(cells), 'cell')} of the plan before ({'; '.join(cells)}). Runs that are "
+            "there are kept, but are in no table."
+        )
+
+
+def _stored(folder: Path) -> Sweep | None:
+    """The plan in a folder; None without one, or if it cannot be read, which is said later."""
+    try:
+        return SweepFolder(folder).read_sweep()
+    except StorageError:
+        return None
+
+
+def _runs(sweep: Sweep) -> list[tuple[str, str]]:
+    return [(job.cell.label, job.config.run_id) for job in sweep.jobs]
+
+
+def _count_plan(sweep: Sweep) -> str:
+    return f"{_count(len(sweep.cells), 'cell')} and {_count(len(sweep.jobs), 'run')}"
 
 
 def _print_plan(sweep: Sweep, folder: Path) -> list[Job]:

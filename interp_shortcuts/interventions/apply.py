@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -17,6 +17,7 @@ from interp_shortcuts.models.build import eager
 from interp_shortcuts.models.hooks import hooked
 from interp_shortcuts.models.lens import HookedTransformer
 from interp_shortcuts.models.replacements import Replacement
+from interp_shortcuts.models.sites import Component
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.models.staged import StagedModel
 
@@ -42,12 +43,14 @@ def applied(model: nn.Module, *interventions: Intervention) -> Iterator[HookedTr
         The eager model.
 
     Raises:
-        InterventionError: If a component is not there; or at the end of the block, if an
-            intervention never fired. An exception of the block passes through unchanged.
+        InterventionError: If something else than an intervention is given, or a component is not
+            there; or at the end of the block, if an intervention never fired. An exception of the
+            block passes through unchanged.
     """
     module = eager(model)
     spec = ModelSpec.from_model(module)
     for intervention in interventions:
+        _check_is_intervention(intervention)
         intervention.check(spec)
     references = References(StagedModel.of(module, dtype=module.W_E.dtype))
     edits = [edit for each in interventions for edit in _edits(each, references)]
@@ -61,6 +64,22 @@ def applied(model: nn.Module, *interventions: Intervention) -> Iterator[HookedTr
                     "model that `applied` yields inside its block, through that layer; a compiled "
                     "model ignores hooks."
                 )
+
+
+def _check_is_intervention(given: object) -> None:
+    if isinstance(given, Intervention):
+        return
+    if isinstance(given, type) and issubclass(given, Intervention):
+        cure = f"Give one made of it: `applied(model, {given.__name__}('L0.H0'))`."
+    elif isinstance(given, str | Component):
+        cure = f"Say what is done to that component: `applied(model, Ablate('{given}'))`."
+    elif isinstance(given, Iterable):
+        cure = "Give them one by one, or unpack the list: `applied(model, *interventions)`."
+    else:
+        cure = "Give them after the model: `applied(model, Ablate('L0.H0'))`."
+    raise InterventionError(
+        f"`interventions` must be interventions, such as `Ablate('L0.H0')`; got {given!r}. {cure}"
+    )
 
 
 @dataclass(eq=False)

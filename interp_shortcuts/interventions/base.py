@@ -38,10 +38,20 @@ def targets_of(named: Components) -> tuple[Component, ...]:
     try:
         found = [item if isinstance(item, Component) else Component.parse(item) for item in each]
     except ConfigError as error:
-        raise InterventionError(str(error)) from error
+        raise InterventionError(f"{error}{_set_hint(each)}") from error
     if not found:
         raise InterventionError("`components` must name at least one component; got none.")
     return tuple(dict.fromkeys(found))
+
+
+def _set_hint(each: Sequence[object]) -> str:
+    """What to write for the sets that measures name, such as "L0.heads" and "all mlps"."""
+    if not any(isinstance(item, str) and item.endswith(("heads", "mlps", "MLPs")) for item in each):
+        return ""
+    return (
+        " Sets that measures name are given by their members: 'L0.attn' for the heads of a layer, "
+        "a list such as ['L0.mlp', 'L1.mlp'] for all MLPs."
+    )
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ from interp_shortcuts.plots.markup import plain
 from interp_shortcuts.plots.page_style import wrap
 from interp_shortcuts.plots.palette import INK, MUTED, outcome_style
 from interp_shortcuts.plots.sweep_frame import AXIS, MANY_RUNS, RATE_AXIS, check_drawable, framed
-from interp_shortcuts.sweeps.counted import NOT_COUNTED, counted
+from interp_shortcuts.sweeps.counted import NOT_COUNTED, counted, not_counted
 from interp_shortcuts.sweeps.rates import generalisation_rates
 
 _LABEL, _BAR, _DOTS, _GAP = 17.0, 22.0, 17.0, 14.0
@@ -24,7 +25,10 @@ _ORDER = (
 
 def missing_for_rates(table: pd.DataFrame) -> str:
     """Why there is no figure of rates; empty if there is one."""
-    return "" if len(counted(table)) else "no run has ended yet"
+    if len(counted(table)):
+        return ""
+    lost = _lost(not_counted(table))
+    return f"no run counts: {lost}" if lost else "no run has ended yet"
 
 
 def rate_figure(table: pd.DataFrame) -> go.Figure:
@@ -37,7 +41,7 @@ def rate_figure(table: pd.DataFrame) -> go.Figure:
         table: The runs of a sweep, as `results` gives them.
 
     Raises:
-        ConfigError: If no run has ended.
+        ConfigError: If no run counts.
     """
     check_drawable(missing_for_rates(table))
     rates = generalisation_rates(table)
@@ -82,7 +86,17 @@ def _text(text: str, top: float, side: str, colour: str) -> dict[str, Any]:
 
 
 def _count(row: dict[str, Any]) -> str:
-    return f"<b>{row['generalised']} of {row['n']}</b>" if row["n"] else "no run ended"
+    if row["n"]:
+        return f"<b>{row['generalised']} of {row['n']}</b>"
+    lost = _lost(row)
+    return f"no run counts: {lost}" if lost else "no run ended"
+
+
+def _lost(numbers: Mapping[str, Any]) -> str:
+    """How many runs ended and still do not count, by reason; empty if none."""
+    return ", ".join(
+        f"{numbers[name]} {name}" for name in NOT_COUNTED if name != "unfinished" and numbers[name]
+    )
 
 
 def _bars(rates: pd.DataFrame, places: list[float]) -> dict[str, Any]:
@@ -137,7 +151,7 @@ def _dots(table: pd.DataFrame, rates: pd.DataFrame, places: list[float]) -> list
             points["x"].append((index + 0.5) / len(rows))
             points["y"].append(top + _BAR / 2 + _DOTS / 2)
             about = (row["seed"], _step(row["onset"]), _step(row["completion"]))
-            points["customdata"].append([*about, float(row["final_adversarial"])])
+            points["customdata"].append([*about, _accuracy(row["final_adversarial"])])
     traces = []
     for outcome in sorted(found, key=_rank):
         style = outcome_style(outcome)
@@ -156,7 +170,7 @@ def _dots(table: pd.DataFrame, rates: pd.DataFrame, places: list[float]) -> list
                 "showlegend": True,
                 "hovertemplate": f"<b>{outcome}</b> · seed %{{customdata[0]}}<br>onset "
                 "%{customdata[1]}, rule complete %{customdata[2]}<br>adversarial accuracy at the "
-                "end %{customdata[3]:.4~g}<extra></extra>",
+                "end %{customdata[3]}<extra></extra>",
             }
         )
     return traces
@@ -164,6 +178,10 @@ def _dots(table: pd.DataFrame, rates: pd.DataFrame, places: list[float]) -> list
 
 def _rank(outcome: str) -> int:
     return _ORDER.index(outcome) if outcome in _ORDER else len(_ORDER)
+
+
+def _accuracy(value: Any) -> str:
+    return "not known" if pd.isna(value) else f"{float(value):.4g}"
 
 
 def _step(value: Any) -> str:

@@ -22,12 +22,12 @@ from interp_shortcuts.canonical import canonical_json
 from interp_shortcuts.errors import StorageError
 from interp_shortcuts.models.build import check_positions, check_weights, parameter_shapes
 from interp_shortcuts.models.spec import ModelSpec
-from interp_shortcuts.runs.store import replacing
+from interp_shortcuts.runs.store import TRAIN_ANEW, replacing
 
 CHECKPOINT_FORMAT = "interp-shortcuts checkpoint 1"
 _ABOUT = "interp_shortcuts"
 _FIELDS = {"format": str, "step": int, "spec_hash": str, "spec": str, "sha256": str}
-_CURE = "Restore it from a copy, or train the run again."
+_CURE = f"Restore it from a copy. Or: {TRAIN_ANEW}"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from interp_shortcuts.errors import StorageError
-from interp_shortcuts.runs.store import write_text
+from interp_shortcuts.runs.store import TRAIN_ANEW, write_text
 
 COLUMNS = ("loss", "accuracy", "shortcut_rate", "n")
 
@@ -48,17 +48,33 @@ def read_curves(path: Path, *, torn_end_allowed: bool) -> list[dict[str, Any]]:
             break
         record = _parse(line)
         if record is None or last:
-            raise StorageError(
-                f"'{path}', line {number} is damaged. Resume the run, or train it again."
-            )
+            raise StorageError(f"'{path}', line {number} is damaged. {TRAIN_ANEW}")
         if records and record["step"] <= records[-1]["step"]:
             raise StorageError(
                 f"'{path}', line {number}: step {record['step']} comes after step "
-                f"{records[-1]['step']}. The file was edited or written by two processes; train "
-                "the run again."
+                f"{records[-1]['step']}. The file was edited or written by two processes. "
+                f"{TRAIN_ANEW}"
             )
         records.append(record)
     return records
+
+
+def check_reached(path: Path, records: Sequence[Mapping[str, Any]], *, step: int) -> None:
+    """Raise a `StorageError` unless the lines go on to a step: that at which the run ended.
+
+    Args:
+        path: The run's curves.jsonl.
+        records: Its lines, as `read_curves` gives them.
+        step: The step of its last line.
+    """
+    if not path.exists():
+        raise StorageError(f"'{path}' is missing, though the run has ended. {TRAIN_ANEW}")
+    last = records[-1]["step"] if records else None
+    if last != step:
+        reached = "has no line" if last is None else f"ends at step {last}"
+        raise StorageError(
+            f"'{path}' {reached}, though the run ended at step {step} by its manifest. {TRAIN_ANEW}"
+        )
 
 
 def cut_curves(path: Path, *, after: int, expected: Sequence[int]) -> None:
@@ -86,7 +102,7 @@ def cut_curves(path: Path, *, after: int, expected: Sequence[int]) -> None:
         missing = at if at is not None else [*expected, after][len(steps)]
         raise StorageError(
             f"'{path}' is damaged: the line of step {missing} is missing or unreadable, though "
-            f"the run had reached step {after}. Delete the run folder and train again."
+            f"the run had reached step {after}. {TRAIN_ANEW}"
         )
     text = b"".join(line + b"\n" for line in kept)
     if text != content:

@@ -9,7 +9,7 @@ from interp_shortcuts.errors import InterpShortcutsError, StorageError
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.schedule import kept_steps
-from interp_shortcuts.runs.store import RunFolder
+from interp_shortcuts.runs.store import TRAIN_ANEW, RunFolder
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.tasks.described import task_of
 
@@ -35,7 +35,7 @@ def check_complete(
     for step in sorted(expected - set(files)):
         raise StorageError(
             f"'{folder.checkpoint_path(step)}' is missing, though {source} lists step {step}. "
-            "Restore it from a copy, or train the run again."
+            f"Restore it from a copy. Or: {TRAIN_ANEW}"
         )
     if listed is not None:
         for step in sorted(set(files) - expected):
@@ -53,9 +53,11 @@ def check_task(task: Task, *, spec: ModelSpec) -> None:
         "n_ctx": (spec.n_ctx, "context", task.context),
     }
     for name, (ours, wanted, theirs) in sizes.items():
-        if ours < theirs or (name == "d_vocab_out" and ours != theirs):
+        exact = name == "d_vocab_out"
+        if ours < theirs or (exact and ours != theirs):
             raise StorageError(
-                f"The spec does not fit the task: `{name}` (={ours}) must be the task's "
+                f"The spec does not fit the task: `{name}` (={ours}) must be "
+                f"{'' if exact else 'at least '}the task's "
                 f"`{wanted}` (={theirs}). Give the spec or the task that belongs to the weights."
             )
 

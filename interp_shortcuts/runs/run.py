@@ -13,7 +13,7 @@ import pandas as pd
 
 from interp_shortcuts.errors import StorageError
 from interp_shortcuts.runs.config import RunConfig
-from interp_shortcuts.runs.curves import curves_frame, read_curves
+from interp_shortcuts.runs.curves import check_reached, curves_frame, read_curves
 from interp_shortcuts.runs.lock import is_being_trained
 from interp_shortcuts.runs.store import ENDED, RunFolder
 from interp_shortcuts.tasks.sequence_config import SequenceConfig
@@ -117,10 +117,16 @@ class Run:
             exact match of the whole answer, and shortcut_rate is NaN, since there is no shortcut.
 
         Raises:
-            StorageError: If a line of curves.jsonl is damaged.
+            StorageError: If a line of curves.jsonl is damaged; or the run has ended, and the file
+                is missing, or ends before a finished run did.
         """
-        ended = self.manifest["status"] in ENDED
-        return curves_frame(read_curves(self._folder.curves_path, torn_end_allowed=not ended))
+        path, manifest = self._folder.curves_path, self.manifest
+        status, step = manifest["status"], manifest.get("step")
+        records = read_curves(path, torn_end_allowed=status not in ENDED)
+        if status == "finished" or (status == "diverged" and step != 0 and not path.exists()):
+            last = records[-1]["step"] if step is None and records else step
+            check_reached(path, records, step=last or 0)
+        return curves_frame(records)
 
     @property
     def ood_length(self) -> int | None:

@@ -23,6 +23,9 @@ from interp_shortcuts.runs.config import RunConfig
 ENDED = ("finished", "diverged")
 """Statuses of runs that are not trained again: the same config would end the same."""
 
+TRAIN_ANEW = "Delete the run folder and train it again (in a sweep: repeat the command)."
+"""What to do about a run whose files cannot be trusted; resuming would stop at the same damage."""
+
 MANIFEST_FORMAT = 1
 _CHECKPOINT = re.compile(r"step_(\d{7,})\.safetensors")
 
@@ -149,13 +152,15 @@ class RunFolder:
         """
         self.require()
         path = self.manifest_path
-        cure = "Resume the run with `train(config, out=..., resume=True)`, or train it again."
         if not path.exists():
-            raise StorageError(f"'{path}' is missing: the run was not begun in full. {cure}")
-        manifest = _read_json(path, cure=cure)
+            raise StorageError(
+                f"'{path}' is missing: the run was not begun in full. Resume the run with "
+                "`train(config, out=..., resume=True)` (in a sweep: repeat the command)."
+            )
+        manifest = _read_json(path, cure=TRAIN_ANEW)
         for key in ("format", "status", "run_id"):
             if key not in manifest:
-                raise StorageError(f"'{path}' lacks `{key}`. {cure}")
+                raise StorageError(f"'{path}' lacks `{key}`. {TRAIN_ANEW}")
         if manifest["format"] != MANIFEST_FORMAT:
             raise StorageError(
                 f"'{path}' has `format` (={manifest['format']}), and this version of the package "

@@ -31,7 +31,7 @@ from interp_shortcuts.runs.opening import (
     rebuild_task,
 )
 from interp_shortcuts.runs.origin import Origin, Source
-from interp_shortcuts.runs.store import RunFolder
+from interp_shortcuts.runs.store import TRAIN_ANEW, RunFolder
 from interp_shortcuts.tasks.base import Task
 
 
@@ -92,7 +92,7 @@ class Trajectory:
                 raise StorageError(
                     f"'{file}' is not the checkpoint that the run wrote: its content hash is "
                     f"{header.content_hash}, and '{folder.manifest_path}' lists "
-                    f"{listed[str(step)]}. Restore it from a copy, or train the run again."
+                    f"{listed[str(step)]}. Restore it from a copy. Or: {TRAIN_ANEW}"
                 )
             origin.note(step, header.content_hash)
         return cls(origin, tuple(files))

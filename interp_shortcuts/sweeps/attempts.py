@@ -26,6 +26,8 @@ class Attempt:
     error: str = ""
     seconds: float | None = None
     """How long it trained; if it was stopped or lost, the start of its worker is included."""
+    again: bool = False
+    """Whether the run was to be tried once more."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class AttemptLog:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         append_line(self.path, {"event": "begin", "at": _now(), "engine": engine})
 
-    def end(self, status: str, *, error: str, seconds: float) -> None:
-        """Note how the last attempt ended."""
+    def end(self, status: str, *, error: str, seconds: float, again: bool = False) -> None:
+        """Note how the last attempt ended, and whether there will be another one."""
         append_line(
             self.path,
             {
@@ -49,6 +51,7 @@ class AttemptLog:
                 "status": status,
                 "error": error,
                 "seconds": round(seconds, 3),
+                "again": again,
             },
         )
 
@@ -67,7 +70,12 @@ class AttemptLog:
             elif attempts:
                 last = attempts[-1]
                 attempts[-1] = Attempt(
-                    last.engine, last.started, record["status"], record["error"], record["seconds"]
+                    last.engine,
+                    last.started,
+                    record["status"],
+                    record["error"],
+                    record["seconds"],
+                    again=record.get("again", False),
                 )
         return attempts
 

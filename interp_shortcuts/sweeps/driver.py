@@ -121,7 +121,7 @@ class _Record(Observer):
     def ended(self, key: str, ending: Ending, *, again: bool) -> None:
         # one that was stopped or lost tells no time; then that of its worker's start is in it
         seconds = ending.seconds or time.monotonic() - self._began[key]
-        self._logs[key].end(ending.status, error=ending.text, seconds=seconds)
+        self._logs[key].end(ending.status, error=ending.text, seconds=seconds, again=again)
         self._bar.ended(key, ending, again=again)
         if not again:
             self.results[key] = seed_result(self._assignments[key], ending)

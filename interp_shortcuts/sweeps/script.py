@@ -19,7 +19,8 @@ def load_sweeps(path: Path | str) -> tuple[Sweep, ...]:
         path: The script. What it does under `if __name__ == "__main__":` is not done.
 
     Raises:
-        ConfigError: If it is missing, fails, or defines no sweep, or two of one name.
+        ConfigError: If it is missing, fails, or defines no sweep, both `sweep` and `sweeps`, or two
+            of one name.
     """
     path = Path(path)
     if not path.is_file():
@@ -38,6 +39,11 @@ def load_sweeps(path: Path | str) -> tuple[Sweep, ...]:
         raise ConfigError(f"'{path}': {error}") from error
     except Exception as error:
         raise ConfigError(f"'{path}' failed: {type(error).__name__}: {error}") from error
+    if "sweep" in names and "sweeps" in names:
+        raise ConfigError(
+            f"'{path}' must define one of `sweep` and `sweeps`; it has both. Put all of them into "
+            "`sweeps`, and call what is no sweep otherwise."
+        )
     found = names.get("sweeps", names.get("sweep"))
     if isinstance(found, Mapping):
         found = tuple(found.values())

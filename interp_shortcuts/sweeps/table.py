@@ -35,13 +35,14 @@ def results(folder: Path | str) -> pd.DataFrame:
         One row a run, in the order of cells and then seeds, with the columns
 
         - `cell`, `seed`, `run` (its folder, relative to the sweep's), `run_id`;
-        - `status` (one of `JOB_STATUSES`) and `error` (why it failed, or diverged, or "");
+        - `status` (one of `JOB_STATUSES`) and `error` (why it failed, diverged, could not be
+          measured or will be tried once more, or "");
         - the setting: `rule`, `ratio`, `length`, `n_integers`, `n_train`, `n_layers`, `n_heads`,
           `weight_decay`, `n_steps`, and any other field of the grid;
         - `chance` (1 / classes);
         - `outcome` (one of `OUTCOMES`), `generalised` (adversarial accuracy was 1.0 at any
           evaluation) and `lasting` (generalised and not lost): empty or missing unless the run is
-          finished;
+          finished and its curves are whole;
         - the steps of `shortcut_learned`, `saturation`, `onset`, `completion` and `lost` (missing
           where there is none), and `last_step`, the last evaluation: of unfinished runs too, so
           far;
@@ -74,16 +75,22 @@ def read_results(path: Path | str) -> pd.DataFrame:
     """The table in a CSV or Parquet file that `write_results` wrote, with its types.
 
     Raises:
-        StorageError: If the file is missing, lacks a column, or has a status or an outcome that
-            there is not.
+        StorageError: If the file is missing or unreadable, lacks a column, or has a status or an
+            outcome that there is not.
     """
     path = Path(path)
     if not path.is_file():
         raise StorageError(f"'{path}' is missing; write it with `interp-shortcuts sweep results`.")
-    if path.suffix == ".parquet":
-        table = pd.read_parquet(path)
-    else:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    try:
+        if path.suffix == ".parquet":
+            table = pd.read_parquet(path)
+        else:
+            table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except (ValueError, OSError) as error:  # also pandas' and pyarrow's own, and bytes of no text
+        raise StorageError(
+            f"'{path}' cannot be read as a table ({str(error).strip()}). Give a results.csv or "
+            "results.parquet, as `interp-shortcuts sweep results` writes them."
+        ) from error
     missing = [name for name in COLUMNS if name not in table]
     if missing:
         raise StorageError(
@@ -133,8 +140,8 @@ def _row(home: SweepFolder, job: Job, sweep: Sweep) -> dict[str, Any]:
     row |= {"error": _reason(run, status, attempts), "seconds": _seconds(run, attempts)}
     try:
         return row | _measured(run, finished=status == "finished")
-    except InterpShortcutsError as damage:
-        return row | {"status": "failed", "error": str(damage)}
+    except InterpShortcutsError as damage:  # how it ended is known, what it learned is not
+        return row | {"error": row["error"] or str(damage)}
 
 
 def _measured(run: Run, *, finished: bool) -> dict[str, Any]:
@@ -155,12 +162,14 @@ def _measured(run: Run, *, finished: bool) -> dict[str, Any]:
     if phases.n_adversarial is not None:
         found["n_adversarial"] = phases.n_adversarial
     if finished:
-        known = phases.n_adversarial != 0
+        known = bool(phases.n_adversarial) and pd.notna(found["best_adversarial"])
         found["outcome"] = phases.outcome
         found["generalised"] = phases.completion is not None if known else None
         found["lasting"] = (
             phases.completion is not None and steps["lost"] is None if known else None
         )
+        if not known:
+            found["error"] = f"no adversarial accuracy in '{RunFolder(run.path).curves_path}'"
     return found
 
 
@@ -172,9 +181,11 @@ def _at_end(curves: pd.DataFrame, split: str) -> float | None:
 def _open(home: SweepFolder, job: Job, attempts: list[Attempt]) -> tuple[Run | None, str, str]:
     """The run, its status, and the error; without a run, the status that the attempts give."""
     path = home.run_path(job)
-    gave_up = bool(attempts) and attempts[-1].status in ("failed", "lost")
+    gave_up = bool(attempts) and _broke(attempts[-1]) and not attempts[-1].again
     if not RunFolder(path).looks_like_a_run:
-        return (None, "failed", attempts[-1].error) if gave_up else (None, "pending", "")
+        if gave_up:
+            return None, "failed", attempts[-1].error
+        return None, "pending", _tried_again(attempts)
     try:
         run = Run.open(path)
         if run.run_id != job.config.run_id:
@@ -184,10 +195,26 @@ def _open(home: SweepFolder, job: Job, attempts: list[Attempt]) -> tuple[Run | N
         return None, "failed", str(damage)
     if status in ("interrupted", "stopped"):
         status = "failed" if gave_up else "stopped"
+    elif status == "failed" and _tried_again(attempts):
+        status = "stopped"
     return run, status, ""
 
 
+def _broke(attempt: Attempt) -> bool:
+    return attempt.status in ("failed", "lost")
+
+
+def _tried_again(attempts: list[Attempt]) -> str:
+    """That a run whose last attempt broke has another one, and why; else empty."""
+    last = attempts[-1] if attempts else None
+    if last is None or not (_broke(last) and last.again):
+        return ""
+    return f"will be tried once more; before: {last.error or last.status}"
+
+
 def _reason(run: Run, status: str, attempts: list[Attempt]) -> str:
+    if status == "stopped":
+        return _tried_again(attempts)
     if status not in ("failed", "diverged"):
         return ""
     said = attempts[-1].error if attempts and status == "failed" else ""

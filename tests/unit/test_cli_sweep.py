@@ -13,6 +13,7 @@ from interp_shortcuts.cli.sweep_options import SweepRunCommand, SweepStatusComma
 from interp_shortcuts.cli.sweeping import chosen_engine
 from interp_shortcuts.sweeps import LocalEngine, RayEngine, Sweep, read_results, run_sweep
 from interp_shortcuts.sweeps.engines import InProcessEngine
+from interp_shortcuts.sweeps.folder import SweepFolder
 from interp_shortcuts.sweeps.script import load_sweeps
 
 SCRIPT = """
@@ -77,6 +78,44 @@ def test_misuse_is_exit_code_2(
     assert main(["sweep", *args]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
     assert [path.name for path in Path().iterdir()] == [file.name]
+
+
+def test_a_script_with_both_names_is_refused(file: Path, capsys: pytest.CaptureFixture[str]):
+    file.write_text(f"{SCRIPT}sweeps = [sweep]\n")
+    assert main(["sweep", str(file), "--dry-run"]) == 2
+    assert "must define one of `sweep` and `sweeps`; it has both" in capsys.readouterr().err
+
+
+def test_another_plan_in_the_folder_is_told(file: Path, capsys: pytest.CaptureFixture[str]):
+    SweepFolder(Path("runs/tiny")).write_sweep(load_sweeps(file)[0])
+    for word in ("status", "results"):
+        assert main(["sweep", word, str(file)]) == 0
+        assert capsys.readouterr().err == ""
+    file.write_text(SCRIPT.replace(', {"n_train": 2000}', ""))
+    for word in ("status", "results"):
+        assert main(["sweep", word, str(file)]) == 0
+        out, err = capsys.readouterr()
+        assert "runs/tiny holds another plan than tiny.py: 3 cells and 6 runs there" in err
+        assert "2 cells and 4 runs in the script. What follows is of the plan in the folder" in err
+        assert out
+        assert main(["sweep", word, "runs/tiny"]) == 0
+        assert capsys.readouterr().err == ""
+    assert len(read_results("runs/tiny/results.csv")) == 6
+
+
+@pytest.mark.usefixtures("in_process")
+def test_cells_that_a_new_plan_drops_are_told(file: Path, capsys: pytest.CaptureFixture[str]):
+    small = SCRIPT.replace('{"n_layers": 2}, {"n_train": 2000}', "").replace("0-1", "0")
+    SweepFolder(Path("runs/tiny")).write_sweep(load_sweeps(file)[0])
+    file.write_text(small)
+    for flags, code in ((["--dry-run"], 0), ([], 0)):
+        assert main(["sweep", str(file), *flags]) == code
+        assert (
+            "warning: runs/tiny: the new plan drops 5 runs of 3 cells of the plan before "
+            "(n_layers=2; n_train=2000; n_layers=1)" in capsys.readouterr().err
+        )
+    assert main(["sweep", str(file)]) == 0
+    assert "drops" not in capsys.readouterr().err
 
 
 def test_a_folder_without_a_sweep_is_an_error(file: Path, capsys: pytest.CaptureFixture[str]):

@@ -65,6 +65,15 @@ def test_what_is_no_table_is_misuse(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "other.csv").write_text("seed\n1\n")
     assert script("sweep_report").main(tmp_path / "other.csv") == 2
     assert "lacks the column" in capsys.readouterr().err
+    (tmp_path / "depth.py").write_text("a = (1,\n2, 3)\n")
+    assert script("sweep_report").main(tmp_path / "depth.py") == 2
+    assert (
+        "is a script; give the folder of its sweep, such as runs/depth" in capsys.readouterr().err
+    )
+    (tmp_path / "torn.csv").write_text("a,b\n1,2,3,4\n1,2,3,4,5\n")
+    assert script("sweep_report").main(tmp_path / "torn.csv") == 2
+    assert "cannot be read as a table" in capsys.readouterr().err
+    assert not (tmp_path / "sweep.html").exists()
 
 
 def test_replication_figures_come_from_tables_alone(

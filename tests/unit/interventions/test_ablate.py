@@ -290,3 +290,9 @@ def test_a_split_of_sequences_is_a_reference_too():
             found = ablated(small_tokens(4))
         with applied(model, Ablate("L0.H1", kind="mean", reference=tokens)) as ablated:
             assert torch.equal(found, ablated(small_tokens(4)))
+
+
+@pytest.mark.parametrize("name", ["L0.heads", "all heads", "all mlps"])
+def test_a_set_that_measures_name_is_refused_with_what_to_write(name: str):
+    with pytest.raises(InterventionError, match=r"given by their members: 'L0.attn'"):
+        Ablate(name)

@@ -11,6 +11,7 @@ from interp_shortcuts.interventions.ablate import Ablate, AblateQK
 from interp_shortcuts.interventions.apply import applied
 from interp_shortcuts.interventions.patch import Patch
 from interp_shortcuts.models.forward import read_logits
+from interp_shortcuts.models.sites import Component
 
 
 def hooks_of(model):
@@ -29,6 +30,28 @@ def test_later_interventions_act_on_what_earlier_ones_left():
     assert torch.equal(then_zeroed, zeroed)
     assert torch.equal(then_patched, patched)
     assert not torch.equal(patched, zeroed)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("L0.H0", r"got 'L0.H0'. .* `applied\(model, Ablate\('L0.H0'\)\)`"),
+        (Component.parse("L0.H0"), r"`applied\(model, Ablate\('L0.H0'\)\)`"),
+        ([Ablate("L0.H0")], r"unpack the list: `applied\(model, \*interventions\)`"),
+        (Ablate, r"Give one made of it: `applied\(model, Ablate\('L0.H0'\)\)`"),
+        (3, r"got 3. Give them after the model"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_what_is_no_intervention_says_what_to_pass(given, message):
+    model = small_model()
+    before = hooks_of(model)
+    with (
+        pytest.raises(InterventionError, match=f"must be interventions, .*{message}"),
+        applied(model, given),
+    ):
+        pass
+    assert hooks_of(model) == before
 
 
 def test_the_users_hooks_stay_and_act_before_and_after():

@@ -66,6 +66,30 @@ def test_many_runs_in_a_cell_are_not_drawn_one_by_one():
 def test_a_table_without_ended_runs_has_no_rates():
     with pytest.raises(ConfigError, match="cannot be drawn: no run has ended yet"):
         rate_figure(synthetic_sweep([({"ratio": 0.9}, ["pending"])]))
+    lost = synthetic_sweep([({"ratio": 0.9}, ["diverged", "failed", "diverged", "running"])])
+    with pytest.raises(ConfigError, match="drawn: no run counts: 1 failed, 2 diverged"):
+        rate_figure(lost)
+
+
+def test_a_cell_whose_runs_were_all_lost_says_how():
+    cells = [
+        ({"ratio": 0.5}, ["shortcut"]),
+        ({"ratio": 0.7}, ["diverged", "diverged", "failed"]),
+        ({"ratio": 0.9}, ["pending"]),
+    ]
+    texts = [note.text for note in rate_figure(synthetic_sweep(cells)).layout.annotations]
+    assert [text for text in texts if "run" in text or "<b>" in text] == [
+        "<b>0 of 1</b>",
+        "no run counts: 1 failed, 2 diverged",
+        "no run ended",
+    ]
+
+
+def test_a_run_without_an_accuracy_at_its_end_is_still_a_dot():
+    runs = synthetic_sweep([({"ratio": 0.9}, ["shortcut", "shortcut"])])
+    runs.loc[1, "final_adversarial"] = pd.NA
+    dots = trace(rate_figure(runs), "shortcut")
+    assert [row[3] for row in dots.customdata] == ["0.05", "not known"]
 
 
 def test_the_interaction_is_two_lines_with_every_run_above_or_below(table):

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from interp_shortcuts.errors import StorageError
-from interp_shortcuts.runs.curves import append_curve, curves_frame, cut_curves, read_curves
+from interp_shortcuts.runs.curves import (
+    append_curve,
+    check_reached,
+    curves_frame,
+    cut_curves,
+    read_curves,
+)
 
 SCORE = {"loss": 0.5, "accuracy": 0.75, "shortcut_rate": 0.25, "n": 4}
 EMPTY = {"loss": None, "accuracy": None, "shortcut_rate": None, "n": 0}
@@ -39,7 +45,7 @@ def test_no_curves_make_an_empty_frame(tmp_path: Path):
 def test_a_torn_end_is_passed_over_only_where_a_kill_explains_it(path: Path):
     path.write_bytes(path.read_bytes()[:-5])
     assert [one["step"] for one in read_curves(path, torn_end_allowed=True)] == [0, 1]
-    with pytest.raises(StorageError, match=r"curves.jsonl', line 3 is damaged"):
+    with pytest.raises(StorageError, match=r"line 3 is damaged\. Delete the run folder and train"):
         read_curves(path, torn_end_allowed=False)
 
 
@@ -54,6 +60,18 @@ def test_steps_out_of_order_are_an_error(path: Path):
     append_curve(path, {"step": 10, "train": SCORE})
     with pytest.raises(StorageError, match=r"line 4: step 10 comes after step 10"):
         read_curves(path, torn_end_allowed=True)
+
+
+def test_lines_must_reach_the_step_at_which_the_run_ended(path: Path):
+    records = read_curves(path, torn_end_allowed=False)
+    check_reached(path, records, step=10)
+    with pytest.raises(StorageError, match=r"ends at step 1, though .* step 10 .* Delete the run"):
+        check_reached(path, records[:-1], step=10)
+    with pytest.raises(StorageError, match=r"has no line, though .* step 10"):
+        check_reached(path, [], step=10)
+    path.unlink()
+    with pytest.raises(StorageError, match=r"is missing, though .* \(in a sweep: repeat the"):
+        check_reached(path, records, step=10)
 
 
 def test_cut_drops_what_lies_beyond_a_step(path: Path):

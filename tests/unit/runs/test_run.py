@@ -75,6 +75,27 @@ def test_a_torn_line_of_an_interrupted_run_is_passed_over(copy: RunFolder):
     assert Run.open(copy.path).curves()["step"].max() == 25
 
 
+def test_a_finished_run_without_all_of_its_curves_is_refused(copy: RunFolder):
+    manifest = copy.read_manifest()
+    lines = copy.curves_path.read_bytes().splitlines(keepends=True)
+    copy.curves_path.write_bytes(b"".join(lines[:-1]))
+    run = Run.open(copy.path)
+    with pytest.raises(StorageError, match=r"curves.jsonl' ends at step 25, though .* step 30"):
+        run.curves()
+    for status in ("stopped", "diverged"):  # these end between two evaluations
+        copy.write_manifest({**manifest, "status": status})
+        assert run.curves()["step"].max() == 25
+    copy.curves_path.unlink()
+    for status in ("finished", "diverged"):
+        copy.write_manifest({**manifest, "status": status})
+        with pytest.raises(StorageError, match=r"curves.jsonl' is missing, .* Delete the run"):
+            run.curves()
+    copy.write_manifest({**manifest, "status": "diverged", "step": 0})  # at its first evaluation
+    assert run.curves().empty
+    copy.write_manifest({**manifest, "status": "stopped"})
+    assert run.curves().empty
+
+
 def test_a_config_that_was_edited_afterwards_is_found(copy: RunFolder):
     copy.write_config(TINY.replace(lr=0.5))
     with pytest.raises(StorageError, match=r"config.json' was changed after the run began"):

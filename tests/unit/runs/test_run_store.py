@@ -64,7 +64,9 @@ def test_damaged_json_is_an_error(tmp_path: Path, content: bytes):
     folder.manifest_path.write_bytes(content)
     with pytest.raises(StorageError, match=r"config.json' is damaged: .* Restore it"):
         folder.read_config()
-    with pytest.raises(StorageError, match=r"manifest.json' is damaged: .* Resume the run"):
+    with pytest.raises(
+        StorageError, match=r"manifest.json' is damaged: .* Delete the run folder and train"
+    ):
         folder.read_manifest()
 
 

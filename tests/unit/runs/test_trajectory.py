@@ -201,7 +201,7 @@ def test_another_task_is_refused(tiny_run: Run):
     with pytest.raises(StorageError, match="The task is not the one that"):
         tiny_run.trajectory(task=other)
     larger = ShortcutTask.named("max_mod3")
-    with pytest.raises(StorageError, match=r"`d_vocab` \(=7\) must be the task's `n_tokens`"):
+    with pytest.raises(StorageError, match=r"`d_vocab` \(=7\) must be at least the task's"):
         tiny_run.trajectory(task=larger)
 
 

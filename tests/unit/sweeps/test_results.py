@@ -16,7 +16,14 @@ from interp_shortcuts.runs.run import Run
 from interp_shortcuts.runs.store import MANIFEST_FORMAT, RunFolder
 from interp_shortcuts.sweeps.folder import SweepFolder
 from interp_shortcuts.sweeps.plan import Job, Sweep
-from interp_shortcuts.sweeps.table import COLUMNS, read_results, results, write_results
+from interp_shortcuts.sweeps.rates import generalisation_rates
+from interp_shortcuts.sweeps.table import (
+    COLUMNS,
+    job_status,
+    read_results,
+    results,
+    write_results,
+)
 from interp_shortcuts.timelines import run_phases
 
 SWEEP = Sweep(
@@ -44,7 +51,13 @@ def write_run(
     folder.create()
     folder.write_config(job.config)
     folder.write_manifest(
-        {"format": MANIFEST_FORMAT, "run_id": job.config.run_id, "status": status, **manifest}
+        {
+            "format": MANIFEST_FORMAT,
+            "run_id": job.config.run_id,
+            "status": status,
+            "step": 10 * (len(curve) - 1),
+            **manifest,
+        }
     )
     for index, (validation, adversarial) in enumerate(curve):
         score = {"loss": 0.01, "shortcut_rate": 0.5, "n": 32}
@@ -171,14 +184,58 @@ def test_attempts_say_why_a_run_failed_and_how_long_it_trained(home: SweepFolder
     assert row(home, done)["seconds"] == 5.0
 
 
-def test_a_damaged_run_is_a_failed_one(home: SweepFolder):
+def test_what_breaks_and_is_tried_once_more_is_not_failed_yet(home: SweepFolder):
+    never, begun, failed = SWEEP.jobs[:3]
+    for job, status in ((never, "lost"), (begun, "lost"), (failed, "failed")):
+        home.attempts(job).begin(engine="local")
+        home.attempts(job).end(status, error=f"it {status}", seconds=2.5, again=True)
+    write_run(home, begun, [SHORTCUT], status="running")
+    write_run(home, failed, [SHORTCUT], status="failed", error="it failed")
+    for job, status in ((never, "pending"), (begun, "stopped"), (failed, "stopped")):
+        assert row(home, job)["status"] == job_status(home, job)[0] == status
+        assert row(home, job)["error"].startswith("will be tried once more; before: it ")
+        assert job_status(home, job)[1] == row(home, job)["error"]
+    home.attempts(begun).begin(engine="local")
+    home.attempts(begun).end("lost", error="it lost", seconds=2.5)
+    assert (row(home, begun)["status"], row(home, begun)["error"]) == ("failed", "it lost")
+
+
+def unmeasured(home: SweepFolder, job: Job) -> str:
+    """The error of a run that is finished and counts nowhere."""
+    line = row(home, job)
+    assert (line["status"], line["generalised"] is pd.NA) == ("finished", True)
+    assert missing(line, "lasting")
+    rates = generalisation_rates(results(home.path)).set_index("cell").loc[job.cell.label]
+    assert (rates["n"], rates["unmeasured"], rates["generalised"]) == (0, 1, 0)
+    return str(line["error"])
+
+
+def test_a_finished_run_without_its_curves_is_unmeasured(home: SweepFolder):
+    job = SWEEP.jobs[0]
+    write_run(home, job, [SHORTCUT, RULE, SHORTCUT], status="finished")
+    path = RunFolder(home.run_path(job)).curves_path
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]))
+    assert "ends at step 10, though the run ended at step 20" in unmeasured(home, job)
+    path.write_text("".join(lines[:-1]) + "{\n")
+    assert "line 3 is damaged" in unmeasured(home, job)
+    path.unlink()
+    assert "curves.jsonl' is missing" in unmeasured(home, job)
+    for line in lines:
+        record = json.loads(line)
+        del record["adversarial"]
+        append_curve(path, record)
+    assert "no adversarial accuracy in" in unmeasured(home, job)
+
+
+def test_a_damaged_run_is_unmeasured_and_a_foreign_one_failed(home: SweepFolder):
     damaged, foreign = SWEEP.jobs[:2]
     write_run(home, damaged, [SHORTCUT, SHORTCUT], status="finished")
     with RunFolder(home.run_path(damaged)).curves_path.open("a") as file:
         file.write("{\n")
     write_run(home, SWEEP.jobs[2], [SHORTCUT], status="finished")
     shutil.copytree(home.run_path(SWEEP.jobs[2]), home.run_path(foreign))
-    assert row(home, damaged)["status"] == row(home, foreign)["status"] == "failed"
+    assert (row(home, damaged)["status"], row(home, foreign)["status"]) == ("finished", "failed")
     assert "line 3 is damaged" in row(home, damaged)["error"]
     assert "holds another run" in row(home, foreign)["error"]
     assert row(home, damaged)["outcome"] == row(home, foreign)["outcome"] == ""
@@ -210,6 +267,21 @@ def test_a_file_that_is_no_table_says_why(home: SweepFolder, before: str, after:
         read_results(path)
     with pytest.raises(StorageError, match=r"is missing; write it with"):
         read_results(home.path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", b"a,b\n1,2,3,4\n1,2,3,4,5\n"),
+        ("a.csv", b""),
+        ("a.csv", b"\xff\xfe\x00"),
+        ("a.parquet", b"no parquet"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_what_to_give(tmp_path: Path, name: str, content: bytes):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(StorageError, match=rf"{name}' cannot be read as a table .* results\.csv"):
+        read_results(tmp_path / name)
 
 
 def test_a_rule_that_this_process_does_not_know(home: SweepFolder):
