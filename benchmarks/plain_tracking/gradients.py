@@ -41,11 +41,11 @@ def gradient_conflict(read: Read) -> Numbers:
 
     def loss_of_one(parameters: dict[str, Tensor], tokens: Tensor, label: Tensor) -> Tensor:
         logits = functional_call(model, parameters, (tokens[None],))
-        return F.cross_entropy(logits[:, -1], label[None])
+        return F.cross_entropy(logits[:, -1].double(), label[None])
 
     for group in ("consistent", "anti"):
         split = task.split(group)
-        loss = F.cross_entropy(model(split.tokens)[:, -1], split.labels)
+        loss = F.cross_entropy(model(split.tokens)[:, -1].double(), split.labels)
         found = torch.autograd.grad(loss, list(weights.values()))
         gradient = dict(zip(weights, found, strict=True))
         vectors.append(

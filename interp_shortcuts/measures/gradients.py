@@ -61,6 +61,7 @@ class GradientConflict(Measure):
     """
 
     name: ClassVar[str] = "gradient_conflict"
+    version: ClassVar[int] = 2  # 2: the loss from logits in float64
     reads: ClassVar[Literal["weights", "activations"]] = "activations"
     constant: ClassVar[frozenset[str]] = frozenset(
         {"gradient_amplification_floor", "gradient_n", "gradient_example_norm_n"}

@@ -3,6 +3,9 @@
 They are taken at copies of the weights, so nothing of the model is changed, whatever its
 `requires_grad` says. Which parameters make up a part of the model is in `parts`; what gradients
 mean is left to the measures.
+
+Losses are computed from logits in float64, whatever the model's precision: once an example is
+learned its gradient is p - y with p next to y, of which float32 keeps few digits.
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ def mean_gradient(
     with _differentiable(model, position) as answer:
         total = [torch.zeros_like(weight) for weight in answer.weights.values()]
         for rows in torch.arange(len(tokens)).split(chunk):
-            values = loss(answer(tokens[rows]), labels[rows].to(answer.device))
+            values = loss(answer(tokens[rows]).double(), labels[rows].to(answer.device))
             found = answer.gradients(values.sum() / len(tokens))
             total = [before + now for before, now in zip(total, found, strict=True)]
         return dict(zip(answer.names, (value.cpu() for value in total), strict=True))
@@ -84,7 +87,7 @@ def example_gradient_norms(
         if answer.hooked:  # a hook may look at values, which vmap forbids: one example at a time
             squares = []
             for one in torch.arange(len(tokens)).split(1):
-                value = loss(answer(tokens[one]), labels[one].to(answer.device)).sum()
+                value = loss(answer(tokens[one]).double(), labels[one].to(answer.device)).sum()
                 squares.append(_squared(answer.gradients(value)))
             return torch.tensor(squares, dtype=torch.float64).sqrt()
         at_once = max(1, NUMBERS_AT_ONCE // sum(w.numel() for w in answer.weights.values()))
@@ -92,7 +95,7 @@ def example_gradient_norms(
         for rows in torch.arange(len(tokens)).split(at_once):
             with torch.no_grad():
                 logits = answer(tokens[rows])
-            slopes = logit_gradients(logits, labels[rows].to(answer.device), loss)
+            slopes = logit_gradients(logits.double(), labels[rows].to(answer.device), loss)
             found.append(answer.example_norms(tokens[rows], slopes))
         return torch.cat(found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from small_models import NORMALIZATIONS, random_model, random_tokens, small_spec
@@ -23,8 +25,8 @@ def cross_entropy(logits, labels):
 
 
 def plain_gradient(model, tokens, labels, position=-1):
-    """By name, through the model itself."""
-    values = cross_entropy(model(tokens)[:, position], labels)
+    """By name, through the model itself; the loss from logits in float64."""
+    values = cross_entropy(model(tokens)[:, position].double(), labels)
     weights = dict(model.named_parameters())
     found = torch.autograd.grad(values.mean(), list(weights.values()), materialize_grads=True)
     return dict(zip(weights, found, strict=True))
@@ -59,6 +61,23 @@ def test_example_norms_are_a_loops(normalization, monkeypatch):
         one = plain_gradient(model, TOKENS[i : i + 1], LABELS[i : i + 1], position=3)
         expected = sum(float(value.double().square().sum()) for value in one.values()) ** 0.5
         assert float(norm) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_gradient_of_a_learned_example_keeps_its_digits():
+    """p - y is about 1e-9 here, which a softmax in float32 rounds to zero or to 1e-7."""
+    model = random_model(small_spec(normalization="none"))
+    tokens = TOKENS[:1]
+    with torch.no_grad():
+        learned = model(tokens)[:, -1].argmax(1)
+        model.unembed.b_U[learned] += 20
+    exact = plain_gradient(copy.deepcopy(model).double(), tokens, learned)
+    found = mean_gradient(model, tokens, learned, cross_entropy)
+    assert float(exact["unembed.W_U"].norm()) > 0
+    assert_close(found, exact, 1e-4)
+    norm = sum(float(value.square().sum()) for value in exact.values()) ** 0.5
+    assert float(example_gradient_norms(model, tokens, learned, cross_entropy)) == pytest.approx(
+        norm, rel=1e-4
+    )
 
 
 def test_hooks_of_the_user_act():
