@@ -26,7 +26,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(PIP) -e '.[dev,docs,browser,ray]'
+	$(PIP) -e '.[dev,docs,browser,ray,digits]'
 	@touch $@
 
 demo: $(VENV)/.installed

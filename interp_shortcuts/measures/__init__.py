@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from interp_shortcuts.measures.registry import REGISTRY as REGISTRY
     from interp_shortcuts.measures.registry import default_measures as default_measures
     from interp_shortcuts.measures.saturation import Saturation as Saturation
+    from interp_shortcuts.measures.spectra import NeuronSpectra as NeuronSpectra
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
@@ -73,5 +74,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "WeightGradient": ".attribution.gradient_measures",
         "WeightsMeasure": ".base",
         "default_measures": ".registry",
+        "NeuronSpectra": ".spectra",
     },
 )

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from interp_shortcuts.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from interp_shortcuts.models.activations import PAIR_ACTIVATIONS as PAIR_ACTIVATIONS
+    from interp_shortcuts.models.analytic import analytic_network as analytic_network
     from interp_shortcuts.models.build import eager as eager
     from interp_shortcuts.models.build import initial_weights as initial_weights
     from interp_shortcuts.models.build import load_weights as load_weights
@@ -30,7 +32,19 @@ if TYPE_CHECKING:
     from interp_shortcuts.models.sites import site as site
     from interp_shortcuts.models.spec import Architecture as Architecture
     from interp_shortcuts.models.spec import ModelSpec as ModelSpec
+    from interp_shortcuts.models.spectrum import Spectrum as Spectrum
+    from interp_shortcuts.models.spectrum import neuron_strengths as neuron_strengths
     from interp_shortcuts.models.tail import tail_logits as tail_logits
+    from interp_shortcuts.models.two_layer import TwoLayerNet as TwoLayerNet
+    from interp_shortcuts.models.two_layer import build_two_layer as build_two_layer
+    from interp_shortcuts.models.two_layer import (
+        initial_two_layer_weights as initial_two_layer_weights,
+    )
+    from interp_shortcuts.models.two_layer import load_two_layer_weights as load_two_layer_weights
+    from interp_shortcuts.models.two_layer import read_pair_logits as read_pair_logits
+    from interp_shortcuts.models.two_layer import two_layer_of as two_layer_of
+    from interp_shortcuts.models.two_layer import two_layer_weights as two_layer_weights
+    from interp_shortcuts.models.two_layer_spec import TwoLayerSpec as TwoLayerSpec
     from interp_shortcuts.models.views import ov_logits as ov_logits
     from interp_shortcuts.models.views import ov_outputs as ov_outputs
     from interp_shortcuts.models.views import qk_scores as qk_scores
@@ -63,5 +77,17 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "site": ".sites",
         "tail_logits": ".tail",
         "weights_of": ".build",
+        "PAIR_ACTIVATIONS": ".activations",
+        "Spectrum": ".spectrum",
+        "TwoLayerNet": ".two_layer",
+        "TwoLayerSpec": ".two_layer_spec",
+        "analytic_network": ".analytic",
+        "build_two_layer": ".two_layer",
+        "initial_two_layer_weights": ".two_layer",
+        "load_two_layer_weights": ".two_layer",
+        "neuron_strengths": ".spectrum",
+        "read_pair_logits": ".two_layer",
+        "two_layer_of": ".two_layer",
+        "two_layer_weights": ".two_layer",
     },
 )

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from interp_shortcuts.tasks.base import is_answered as is_answered
     from interp_shortcuts.tasks.config import TaskConfig as TaskConfig
     from interp_shortcuts.tasks.described import task_of as task_of
+    from interp_shortcuts.tasks.digits import Digits as Digits
     from interp_shortcuts.tasks.features import FEATURES as FEATURES
     from interp_shortcuts.tasks.features import Feature as Feature
     from interp_shortcuts.tasks.features import feature as feature
+    from interp_shortcuts.tasks.image_split import ImageSplit as ImageSplit
+    from interp_shortcuts.tasks.modular import ModularArithmetic as ModularArithmetic
+    from interp_shortcuts.tasks.modular_config import ModularConfig as ModularConfig
     from interp_shortcuts.tasks.ood_length import OOD_RANGE as OOD_RANGE
     from interp_shortcuts.tasks.ood_length import choose_ood_length as choose_ood_length
+    from interp_shortcuts.tasks.pair_split import PairSplit as PairSplit
     from interp_shortcuts.tasks.rules import RULES as RULES
     from interp_shortcuts.tasks.rules import TaskRule as TaskRule
     from interp_shortcuts.tasks.rules import register_rule as register_rule
@@ -62,5 +67,10 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "rule": ".rules",
         "task_of": ".described",
         "token_loss": ".target_scores",
+        "Digits": ".digits",
+        "ImageSplit": ".image_split",
+        "ModularArithmetic": ".modular",
+        "ModularConfig": ".modular_config",
+        "PairSplit": ".pair_split",
     },
 )

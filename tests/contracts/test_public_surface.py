@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import subprocess
 import sys
@@ -107,3 +109,38 @@ def test_import_is_fast():
         return best
 
     assert seconds("import interp_shortcuts") - seconds("pass") < 0.3
+
+
+def test_the_exports_for_modular_arithmetic_are_pinned():
+    pinned = {
+        "tasks": ["Digits", "ImageSplit", "ModularArithmetic", "ModularConfig", "PairSplit"],
+        "models": [
+            "PAIR_ACTIVATIONS",
+            "Spectrum",
+            "TwoLayerNet",
+            "TwoLayerSpec",
+            "analytic_network",
+            "build_two_layer",
+            "initial_two_layer_weights",
+            "load_two_layer_weights",
+            "neuron_strengths",
+            "read_pair_logits",
+            "two_layer_of",
+            "two_layer_weights",
+        ],
+        "interventions": [
+            "FrequencyFilter",
+            "NeuronPartition",
+            "SwapActivation",
+            "filter_unembedding",
+            "subnetwork",
+            "swapped",
+            "unembedding_frequencies",
+        ],
+        "measures": ["NeuronSpectra"],
+    }
+    for name, exports in pinned.items():
+        package = importlib.import_module(f"interp_shortcuts.{name}")
+        assert set(exports) <= set(package.__all__)
+        for export in exports:
+            assert not inspect.ismodule(getattr(package, export))
