@@ -6,21 +6,20 @@ How the examples are drawn is left to `sequences.py`; what counts as loss and as
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from interp_shortcuts.errors import TaskError
+from interp_shortcuts.tasks.examples import Examples
 
 IGNORED = -100
 """What stands in `targets` where nothing is scored."""
 
 
 @dataclass(frozen=True, eq=False)
-class TargetSplit:
+class TargetSplit(Examples):
     """Examples with the token that is due at each position; all tensors are int64.
 
     Two splits are equal when their name and their content are.
@@ -35,7 +34,6 @@ class TargetSplit:
         TaskError: If `tokens` and `targets` have different shapes.
     """
 
-    name: str
     tokens: Int[Tensor, "example position"]
     targets: Int[Tensor, "example position"]
 
@@ -47,11 +45,6 @@ class TargetSplit:
             )
 
     @property
-    def n(self) -> int:
-        """Number of examples."""
-        return len(self.tokens)
-
-    @property
     def scored(self) -> Bool[Tensor, "example position"]:
         """Where a token is predicted and scored."""
         return self.targets != IGNORED
@@ -60,39 +53,6 @@ class TargetSplit:
     def first_scored(self) -> int:
         """The first position at which any example is scored; 0 if none is."""
         return int(self.scored.any(0).int().argmax()) if self.n else 0
-
-    def take(self, indices: Int[Tensor, " taken"], *, name: str | None = None) -> TargetSplit:
-        """The examples at these indices, in that order.
-
-        Args:
-            indices: Indices of examples.
-            name: Name of the new split; without it, this one's.
-        """
-        return TargetSplit(
-            name=self.name if name is None else name,
-            tokens=self.tokens[indices],
-            targets=self.targets[indices],
-        )
-
-    @cached_property
-    def sha(self) -> str:
-        """Hash of the content, order included and name excluded (16 hex digits)."""
-        digest = hashlib.sha256()
-        for tensor in (self.tokens, self.targets):
-            digest.update(repr(tuple(tensor.shape)).encode())
-            digest.update(tensor.cpu().numpy().astype("<i8").tobytes())
-        return digest.hexdigest()[:16]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TargetSplit):
-            return NotImplemented
-        return (self.name, self.sha) == (other.name, other.sha)
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.sha))
-
-    def __len__(self) -> int:
-        return self.n
 
     def __repr__(self) -> str:
         return f"TargetSplit({self.name!r}: {self.n} examples, {self.sha})"
