@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -27,6 +27,9 @@ from interp_shortcuts.runs.run import Run
 from interp_shortcuts.timelines.attribution_gap import about_the_gap
 from interp_shortcuts.timelines.phases import Phases
 from interp_shortcuts.timelines.timeline import Timeline
+
+if TYPE_CHECKING:
+    from interp_shortcuts.measures.base import Measure
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,11 @@ def causal_cadence(every: int) -> dict[str, int]:
 
 
 def track_run(
-    path: Path, *, threads: int | None = None, cadence: Mapping[str, int] | int = 1
+    path: Path,
+    *,
+    threads: int | None = None,
+    cadence: Mapping[str, int] | int = 1,
+    also: Sequence[Measure] = (),
 ) -> TrackedRun:
     """Takes every measure at every checkpoint; what was measured before is not measured again.
 
@@ -91,16 +98,20 @@ def track_run(
         path: The run folder.
         threads: Torch's thread count for the duration; None leaves it as it is.
         cadence: Every how many checkpoints a measure is taken; see `CircuitTracker`.
+        also: Measures that are taken beside those that fit the task by default.
     """
     config, unfinished, excluded = None, "", ""
     try:
         run = Run.open(path)
         config, unfinished, excluded = run.config, _unfinished(run), why_excluded(run)
 
+        from interp_shortcuts.measures.registry import default_measures
         from interp_shortcuts.timelines.tracker import CircuitTracker
 
+        trajectory = run.trajectory()
+        measures = [*default_measures(trajectory.task), *also] if also else None
         with _torch_threads(threads):
-            timeline = CircuitTracker(run.trajectory(), cadence=cadence).track()
+            timeline = CircuitTracker(trajectory, measures=measures, cadence=cadence).track()
         phases = None if about_the_gap(timeline.data) else timeline.phases()
         return TrackedRun(path, config, timeline, phases, unfinished, excluded)
     except Exception as error:  # kept with the run; the others go on
