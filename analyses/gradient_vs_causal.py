@@ -18,12 +18,8 @@ from pathlib import Path
 import tyro
 
 from interp_shortcuts.cli.folders import index_folder, run_folders
-from interp_shortcuts.cli.gap_pages import (
-    is_of_sequences,
-    over_seeds,
-    page_names,
-    write_seeds_pages,
-)
+from interp_shortcuts.cli.gap_pages import over_seeds, write_seeds_pages
+from interp_shortcuts.cli.page_names import is_of_sequences, page_names
 from interp_shortcuts.cli.tracked import track_run, write_page
 from interp_shortcuts.errors import InterpShortcutsError
 from interp_shortcuts.measures.attribution.gap import THRESHOLD

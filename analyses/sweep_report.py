@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tyro
 
-from interp_shortcuts.cli.tracked import track_run, write_page
+from interp_shortcuts.cli.tracked import causal_cadence, track_run, write_page
 from interp_shortcuts.errors import ConfigError, InterpShortcutsError
 from interp_shortcuts.reports.sweep import report_links, write_sweep_report
 from interp_shortcuts.sweeps.alignment import align, open_timelines
@@ -30,6 +30,7 @@ def main(
     title: str | None = None,
     track: bool = False,
     threads: int | None = None,
+    causal_every: int = 1,
     aligned_csv: Path | None = None,
 ) -> int:
     """Writes the page of a sweep.
@@ -40,6 +41,7 @@ def main(
         title: Heading of the page; none: the name of the folder or table.
         track: Track finished runs first, and write the page of each.
         threads: Torch's thread count while tracking; none: torch's own choice.
+        causal_every: Track patching and ablations at every k-th checkpoint, the rest at each.
         aligned_csv: Also write the aligned curves to this file, and the runs behind them beside it.
     """
     folder = path if path.is_dir() else path.parent
@@ -54,7 +56,7 @@ def main(
             )
         table = results(path) if path.is_dir() else read_results(path)
         for name in counted(table)["run"] if track else ():
-            run = track_run(folder / name, threads=threads)
+            run = track_run(folder / name, threads=threads, cadence=causal_cadence(causal_every))
             problems += run.error is not None
             done = f"error: {run.path}: {run.problem}" if run.error else write_page(run)
             print(done, file=sys.stderr)

@@ -107,7 +107,7 @@ def train_plainly(configs: Sequence[RunConfig], folder: Path, threads: int) -> N
     torch.set_num_threads(threads)
     for config in configs:
         task = ShortcutTask.from_config(config.task, seed=config.seed)
-        model, train = build(config.spec, seed=config.seed), task.split("train")
+        model, train = build(config.transformer_spec, seed=config.seed), task.split("train")
         optimizer = torch.optim.AdamW(
             model.parameters(), lr=config.optim.lr, weight_decay=config.optim.weight_decay
         )

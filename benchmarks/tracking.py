@@ -45,6 +45,7 @@ from interp_shortcuts.measures.patching import CrossSplitPatching
 from interp_shortcuts.measures.qk_ablation import QKAblation
 from interp_shortcuts.measures.registry import default_measures
 from interp_shortcuts.models.build import build
+from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.presets import max_parity_demo
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.task import ShortcutTask
@@ -239,8 +240,10 @@ def seconds_per_measure(
 def plain_side(plan: Plan) -> Side:
     """`plain_tracking` on the plan's steps."""
     trajectory = in_memory(plan)
-    task, model = trajectory.task, build(trajectory.spec)
+    task, spec = trajectory.task, trajectory.spec
     assert isinstance(task, ShortcutTask)
+    assert isinstance(spec, ModelSpec)
+    model = build(spec)
 
     def measure(step: int) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         model.load_state_dict(trajectory.weights(step), strict=False)  # masks are no weights

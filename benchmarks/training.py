@@ -160,7 +160,7 @@ def plain_side(plan: Plan, kind: Kind) -> Side:  # noqa: ARG001
     """The loop that one writes with TransformerLens."""
     torch.set_num_threads(plan.threads)
     task = ShortcutTask.from_config(plan.config.task, seed=0)
-    model, split = build(plan.config.spec, seed=0), task.split("train")
+    model, split = build(plan.config.transformer_spec, seed=0), task.split("train")
     optim = plan.config.optim
     optimizer = torch.optim.AdamW(model.parameters(), lr=optim.lr, weight_decay=optim.weight_decay)
 
@@ -179,7 +179,7 @@ def library_side(plan: Plan, kind: Kind) -> Side:
     config = plan.config.replace(precision="bfloat16" if kind == "bfloat16" else "float32")
     task = ShortcutTask.from_config(config.task, seed=0)
     with training_environment(threads=plan.threads, device=torch.device("cpu")):
-        model, split = build(config.spec, seed=0), task.split("train")
+        model, split = build(config.transformer_spec, seed=0), task.split("train")
         optimizer = make_optimizer(config.optim, model.parameters())
 
         def begin() -> MeanLoss:
@@ -218,7 +218,8 @@ def forward_products(config: RunConfig, rows: tuple[int, ...], read: int) -> lis
         rows: Rows of each layer but the last: positions of all examples, or distinct ones.
         read: Rows of the last layer: examples.
     """
-    d, mlp = config.model.d_model, config.model.d_mlp
+    spec = config.transformer_spec
+    d, mlp = spec.d_model, spec.d_mlp
     products = []
     for m in rows:
         products += [Product(m, d, d, 4), Product(m, d, mlp, 1), Product(m, mlp, d, 1)]
@@ -241,26 +242,27 @@ def with_backward(products: list[Product]) -> list[Product]:
 
 def pruned_products(config: RunConfig) -> list[Product]:
     """Each activation that the read position needs, once for each example."""
-    n, positions = ShortcutTask.from_config(config.task, seed=0).n_train, config.task.context
-    layers = (n * positions,) * (config.model.n_layers - 1)
+    n, spec = ShortcutTask.from_config(config.task, seed=0).n_train, config.transformer_spec
+    layers = (n * spec.n_ctx,) * (spec.n_layers - 1)
     return with_backward(forward_products(config, layers, n))
 
 
 def executed_products(config: RunConfig) -> list[Product]:
     """What the library takes: the first layer's MLP at distinct rows, its attention looked up."""
     task = ShortcutTask.from_config(config.task, seed=0)
-    model, tokens = build(config.spec, seed=0), task.split("train").tokens
+    spec = config.transformer_spec
+    model, tokens = build(spec, seed=0), task.split("train").tokens
     chunks = ChunkedSequences.of(tokens, model, position=task.read_position).chunks
-    d, mlp, products = config.model.d_model, config.model.d_mlp, []
+    d, mlp, products = spec.d_model, spec.d_mlp, []
     for chunk in chunks:
         if chunk.shared is None:
-            rows = (chunk.tokens.numel(),) * (config.model.n_layers - 1)
+            rows = (chunk.tokens.numel(),) * (spec.n_layers - 1)
             products += forward_products(config, rows, len(chunk.index))
             continue
-        m, wide = chunk.shared.n_rows, chunk.shared.n_pairs * config.model.n_heads
+        m, wide = chunk.shared.n_rows, chunk.shared.n_pairs * spec.n_heads
         products += [Product(m, wide, d, 1), Product(m, d, mlp, 1), Product(m, mlp, d, 1)]
-        if config.model.n_layers > 1:
-            rows = (chunk.tokens.numel(),) * (config.model.n_layers - 2)
+        if spec.n_layers > 1:
+            rows = (chunk.tokens.numel(),) * (spec.n_layers - 2)
             products += forward_products(config, rows, len(chunk.index))
     return with_backward(products)
 

@@ -106,7 +106,7 @@ def run_track(command: TrackCommand) -> int:
 @run_command.register
 def run_report(command: ReportCommand) -> int:
     """A page per run, and an index where the runs lie in one folder; prints their paths."""
-    from interp_shortcuts.cli.gap_pages import page_names
+    from interp_shortcuts.cli.page_names import page_names
     from interp_shortcuts.cli.tracked import track_run, write_indexes, write_page
 
     paths = run_folders(command.paths, on_skip=_note_skipped)

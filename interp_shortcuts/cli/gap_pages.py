@@ -1,28 +1,22 @@
-"""Pages over the seeds of sequence tasks: which runs belong together, and which are excluded.
+"""Pages over the seeds of sequence tasks, and which runs are excluded from them.
 
-Runs that differ in nothing but the seed share a page. The statistics are `gap_over_seeds`'s,
-the page `gap_seeds_report`'s; runs are tracked in `tracked`.
+Which runs share a page is decided in `page_names`. The statistics are `gap_over_seeds`'s, the page
+`gap_seeds_report`'s; runs are tracked in `tracked`.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interp_shortcuts.canonical import canonical_json
-from interp_shortcuts.errors import InterpShortcutsError
-from interp_shortcuts.runs.config import RunConfig
+from interp_shortcuts.cli.page_names import is_of_sequences, relative
 from interp_shortcuts.runs.run import Run
 from interp_shortcuts.tasks.ood_length import OOD_RANGE
-from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
 if TYPE_CHECKING:
     from interp_shortcuts.cli.tracked import TrackedRun
     from interp_shortcuts.timelines.gap_over_seeds import GapOverSeeds
-
-INDEX = "index.html"
 
 
 def why_excluded(run: Run) -> str:
@@ -35,38 +29,6 @@ def why_excluded(run: Run) -> str:
         f"no held-out length has an exact match from {low:.2f} to {high:.2f}: "
         f"{found or 'none is held out'}"
     )
-
-
-def is_of_sequences(config: RunConfig | None) -> bool:
-    """Whether a run is one of a sequence task."""
-    return config is not None and isinstance(config.task, SequenceConfig)
-
-
-def page_names(paths: Sequence[Path]) -> dict[Path, str]:
-    """The page over seeds that each run belongs to, by its folder.
-
-    Returns:
-        `index.html` for runs that cannot be read, for those of other tasks, and, if there are none
-        of these, for the runs of the first sequence setting; `sorting.html`, `sorting-2.html` and
-        so on for others.
-    """
-    configs = {path: _config(path) for path in paths}
-    others = any(config is not None and not is_of_sequences(config) for config in configs.values())
-    names: dict[str, str] = {}
-    for config in configs.values():
-        if config is None or not isinstance(config.task, SequenceConfig):
-            continue
-        key = _setting(config)
-        if key in names:
-            continue
-        number = 1 + sum(name.startswith(config.task.operation) for name in names.values())
-        suffix = "" if number == 1 else f"-{number}"
-        first = not names and not others
-        names[key] = INDEX if first else f"{config.task.operation}{suffix}.html"
-    return {
-        path: names.get(_setting(config), INDEX) if config is not None else INDEX
-        for path, config in configs.items()
-    }
 
 
 def write_seeds_pages(
@@ -120,11 +82,6 @@ def over_seeds(runs: Sequence[TrackedRun], **options: Any) -> GapOverSeeds:
     )
 
 
-def relative(target: Path, start: Path) -> str:
-    """The address of a page as seen from a folder."""
-    return Path(os.path.relpath(target, start)).as_posix()
-
-
 def _titles(groups: Mapping[str, Sequence[TrackedRun]]) -> dict[str, str]:
     """`Sequence sorting`, and a number where two settings have the same task."""
     titles: dict[str, str] = {}
@@ -133,14 +90,3 @@ def _titles(groups: Mapping[str, Sequence[TrackedRun]]) -> dict[str, str]:
         count = sum(title.startswith(label.capitalize()) for title in titles.values())
         titles[name] = label.capitalize() + (f" ({count + 1})" if count else "")
     return titles
-
-
-def _config(path: Path) -> RunConfig | None:
-    try:
-        return Run.open(path).config
-    except (InterpShortcutsError, OSError):
-        return None
-
-
-def _setting(config: RunConfig) -> str:
-    return canonical_json(config.model_copy(update={"seed": 0, "name": ""}))

@@ -1,7 +1,7 @@
 """What the command line accepts: one frozen dataclass per command, read by tyro.
 
-The flags of a preset are made from the fields of `RunConfig` and its parts, the task's being those
-of the preset's kind of task, so there is no second list to keep. What the commands do is
+The flags of a preset are made from the fields of `RunConfig` and its parts, those of task and model
+being the fields of the preset's kinds, so there is no second list to keep. What the commands do is
 `commands`; this module loads no torch, so that `--help` answers at once.
 """
 
@@ -19,15 +19,22 @@ from pydantic import BaseModel
 
 from interp_shortcuts.presets import PRESETS, Preset
 from interp_shortcuts.runs.config import RunConfig, part_models
+from interp_shortcuts.tasks.any_config import NOISY_CONFIGS
 from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
 _DEMO = "max_parity_demo"
 _SWEEP_WORDS = ("run", "status", "results", "--help", "-h")
 
 # Fields that are set otherwise: by --seeds, by the preset's name, by the task itself.
-_NOT_FLAGS = {"seed", "name", "rule_fingerprint"}
-# Fields that mean nothing for a kind of task.
-_NOT_FLAGS_OF: dict[type[BaseModel], set[str]] = {SequenceConfig: {"early_stop"}}
+_NOT_FLAGS = {"seed", "name", "rule_fingerprint", "contents"}
+# Fields that can have one value only for a kind of task.
+_NOT_FLAGS_OF: dict[type[BaseModel], set[str]] = {
+    SequenceConfig: {"early_stop"},
+    **{kind: {"early_stop", "precision"} for kind in NOISY_CONFIGS},
+}
+
+Kinds = tuple[type[BaseModel], type[BaseModel]]
+"""The kind of task and the kind of model of a run, on which its flags depend."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,7 +68,7 @@ class PresetCommand(ComputingCommand):
         """The run's fields that differ from the preset's, by flat name."""
         default = PRESETS[self.preset]()
         changed: dict[str, Any] = {}
-        for name, field in _run_fields(type(default.task)).items():
+        for name, field in _run_fields(_kinds(default)).items():
             value, before = getattr(self, name), getattr(default, name)
             pairs = (
                 {key: (getattr(value, key), getattr(before, key)) for key in field}
@@ -153,12 +160,12 @@ def _commands() -> Any:
         return Annotated[command, tyro.conf.subcommand(name, description=description, **more)]
 
     configs = {preset.name: preset() for preset in PRESETS.values()}
-    kinds = {type(config.task) for config in configs.values()}
+    kinds = {_kinds(config) for config in configs.values()}
     trains = {kind: _with_run_fields(TrainCommand, kind) for kind in kinds}
-    demo = _with_run_fields(DemoCommand, type(configs[_DEMO].task))
+    demo = _with_run_fields(DemoCommand, _kinds(configs[_DEMO]))
 
     def train_preset(preset: Preset) -> Any:
-        train = trains[type(configs[preset.name].task)]
+        train = trains[_kinds(configs[preset.name])]
         about = f"{preset.description}. {preset.cost} a seed."
         return named(train, preset.command, about, default=_of_preset(train, preset))
 
@@ -200,29 +207,31 @@ def _commands() -> Any:
     ]
 
 
+def _kinds(config: RunConfig) -> Kinds:
+    return type(config.task), type(config.model)
+
+
 @cache
-def _run_fields(task: type[BaseModel]) -> dict[str, tuple[str, ...]]:
+def _run_fields(kinds: Kinds) -> dict[str, tuple[str, ...]]:
     """The fields of `RunConfig` that are flags, each with its own fields where it is a part.
 
     Args:
-        task: Which kind of task; the flags of the task are its fields.
+        kinds: Which kinds of task and model; the flags of both are their fields.
     """
-    hidden = _NOT_FLAGS | _NOT_FLAGS_OF.get(task, set())
+    hidden = _NOT_FLAGS | _NOT_FLAGS_OF.get(kinds[0], set())
     fields: dict[str, tuple[str, ...]] = {}
     for name in RunConfig.model_fields:
         if name not in hidden:
-            part = _part(name, task)
+            part = _part(name, kinds)
             inner = () if part is None else part.model_fields
-            fields[name] = tuple(key for key in inner if key not in _NOT_FLAGS)
+            fields[name] = tuple(key for key in inner if key not in hidden)
     return fields
 
 
-def _part(name: str, task: type[BaseModel]) -> type[BaseModel] | None:
-    """The model of a part of `RunConfig`; None if the field is none."""
+def _part(name: str, kinds: Kinds) -> type[BaseModel] | None:
+    """The pydantic model of a part of `RunConfig`; None if the field is none."""
     models = part_models(name)
-    if not models:
-        return None
-    return task if name == "task" else models[0]
+    return next((model for model in models if model in kinds or len(models) == 1), None)
 
 
 def _flags(model: type[BaseModel], names: Iterable[str]) -> list[tuple[str, Any, Any]]:
@@ -239,11 +248,11 @@ def _flags(model: type[BaseModel], names: Iterable[str]) -> list[tuple[str, Any,
     return fields
 
 
-def _with_run_fields(command: type[PresetCommand], task: type[BaseModel]) -> type[PresetCommand]:
-    """The command with a flag for every field of a run on a kind of task."""
+def _with_run_fields(command: type[PresetCommand], kinds: Kinds) -> type[PresetCommand]:
+    """The command with a flag for every field of a run of these kinds."""
     fields: list[tuple[str, Any, Any]] = []
-    for name, inner in _run_fields(task).items():
-        part = _part(name, task)
+    for name, inner in _run_fields(kinds).items():
+        part = _part(name, kinds)
         if part is None:
             fields += _flags(RunConfig, [name])
         else:
@@ -259,7 +268,7 @@ def _with_run_fields(command: type[PresetCommand], task: type[BaseModel]) -> typ
 def _of_preset(command: type[PresetCommand], preset: Preset) -> PresetCommand:
     """The command with a preset's values as its defaults."""
     config, values = preset(), {}
-    parts = _run_fields(type(config.task))
+    parts = _run_fields(_kinds(config))
     for field in dataclasses.fields(command):
         if field.name not in parts:
             continue

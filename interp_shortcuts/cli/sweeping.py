@@ -84,10 +84,8 @@ def show_status(command: SweepStatusCommand) -> int:
         print(f"{folder}: {_count(len(table), 'run')}: {said}")
         width = max(map(len, table["cell"]))
         for cell, rows in table.groupby("cell", sort=False):
-            ended = rows.loc[rows["status"] == "finished", "outcome"]
-            told = ", ".join(
-                f"{n} {outcome or 'unmeasured'}" for outcome, n in Counter(ended).items()
-            )
+            ended = rows.loc[rows["status"] == "finished"]
+            told = _ended_how(ended)
             print(f"  {cell:<{width}}  {len(ended)} of {len(rows)} finished  {told}".rstrip())
         for row in table.to_dict("records"):
             if row["status"] == "running":
@@ -96,6 +94,15 @@ def show_status(command: SweepStatusCommand) -> int:
             elif row["error"]:
                 print(f"  {row['run']}: {row['status']}: {row['error']}")
     return 0
+
+
+def _ended_how(ended: pd.DataFrame) -> str:
+    """What became of finished runs: how many had which outcome, or final accuracies."""
+    if "outcome" in ended:
+        counts = Counter(ended["outcome"]).items()
+        return ", ".join(f"{n} {outcome or 'unmeasured'}" for outcome, n in counts)
+    finals = {name: ended[f"final_{name}"].dropna() for name in ("clean", "noisy", "test")}
+    return ", ".join(f"{name} {some.mean():.3f}" for name, some in finals.items() if len(some))
 
 
 def write_tables(command: SweepResultsCommand) -> int:

@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from interp_shortcuts.cli.gap_pages import (
-    INDEX,
-    is_of_sequences,
-    relative,
-    why_excluded,
-    write_seeds_pages,
-)
+from interp_shortcuts.cli.gap_pages import why_excluded, write_seeds_pages
+from interp_shortcuts.cli.noise_pages import write_noise_pages
+from interp_shortcuts.cli.page_names import INDEX, is_of_sequences, is_under_noise, relative
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.run import Run
 from interp_shortcuts.timelines.attribution_gap import about_the_gap
+from interp_shortcuts.timelines.hidden_progress import about_label_noise
 from interp_shortcuts.timelines.phases import Phases
 from interp_shortcuts.timelines.timeline import Timeline
 
@@ -37,7 +34,7 @@ class TrackedRun:
     """A run folder, its timeline and phases, and what is wrong with it.
 
     A run of a sequence task has no phases: what it shows is the gap between attribution and causal
-    importance.
+    importance. Nor has a run under label noise: what it shows is hidden progress.
     """
 
     path: Path
@@ -64,10 +61,9 @@ class TrackedRun:
             return ""
         if self.phases is not None:
             return self.phases.sentence
-        from interp_shortcuts.timelines.attribution_gap import find_gap
-        from interp_shortcuts.timelines.gap_text import gap_sentences
+        from interp_shortcuts.timelines.story import story
 
-        return " ".join(gap_sentences(find_gap(self.timeline)))
+        return " ".join(story(self.timeline.data))
 
     @property
     def page(self) -> Path:
@@ -112,7 +108,7 @@ def track_run(
         measures = [*default_measures(trajectory.task), *also] if also else None
         with _torch_threads(threads):
             timeline = CircuitTracker(trajectory, measures=measures, cadence=cadence).track()
-        phases = None if about_the_gap(timeline.data) else timeline.phases()
+        phases = None if _without_phases(timeline) else timeline.phases()
         return TrackedRun(path, config, timeline, phases, unfinished, excluded)
     except Exception as error:  # kept with the run; the others go on
         return TrackedRun(path, config, unfinished=unfinished, excluded=excluded, error=error)
@@ -123,18 +119,21 @@ def write_page(run: TrackedRun, *, index: Path | None = None, name: str = INDEX)
 
     Args:
         run: The run.
-        index: The folder of the index page, or of the page over the seeds of a sequence task.
+        index: The folder of the page over runs that it belongs to.
         name: What that page is called.
 
     Raises:
         ValueError: If the run could not be tracked.
     """
     from interp_shortcuts.reports.gap_report import write_gap_report
+    from interp_shortcuts.reports.modular_report import write_modular_report
     from interp_shortcuts.reports.report import write_report
 
     if run.timeline is None:
         raise ValueError(f"`{run.path}` has no timeline: {run.problem}.")
     up = None if index is None else relative(index / name, run.path)
+    if about_label_noise(run.timeline.data):
+        return write_modular_report(run.timeline, run.page, index=up, status_note=run.unfinished)
     if about_the_gap(run.timeline.data):
         note, excluded = run.unfinished, run.excluded
         return write_gap_report(
@@ -165,18 +164,24 @@ def write_run_index(runs: Sequence[TrackedRun], folder: Path) -> Path:
 def write_indexes(
     runs: Sequence[TrackedRun], folder: Path, names: Mapping[Path, str]
 ) -> list[Path]:
-    """Writes the index over runs with a shortcut, and the pages over seeds of sequence tasks.
+    """Writes the index over runs with a shortcut, and the pages over runs of other tasks.
 
     Args:
         runs: Tracked runs.
         folder: Where the pages go.
-        names: The page of each run, from `gap_pages.page_names`.
+        names: The page of each run, from `page_names`.
     """
-    of_sequences = write_seeds_pages(runs, folder, names)
-    if folder / INDEX in of_sequences:  # runs that cannot be read are listed there
-        return of_sequences
-    others = [run for run in runs if not is_of_sequences(run.config)]
-    return [*([write_run_index(others, folder)] if others else []), *of_sequences]
+    of_others = [
+        *write_seeds_pages(runs, folder, names),
+        *write_noise_pages(runs, folder, names),
+    ]
+    if folder / INDEX in of_others:  # runs that cannot be read are listed there
+        return of_others
+    with_shortcut = [
+        run for run in runs if not is_of_sequences(run.config) and not is_under_noise(run.config)
+    ]
+    index = [write_run_index(with_shortcut, folder)] if with_shortcut else []
+    return [*index, *of_others]
 
 
 def outcome_table(runs: Sequence[TrackedRun]) -> pd.DataFrame:
@@ -215,6 +220,10 @@ def as_markdown(table: pd.DataFrame) -> str:
     cells = [["" if pd.isna(value) else str(value) for value in row] for row in shown.to_numpy()]
     rows = [list(map(str, shown.columns)), ["---"] * shown.shape[1], *cells]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _without_phases(timeline: Timeline) -> bool:
+    return about_label_noise(timeline.data) or about_the_gap(timeline.data)
 
 
 @contextmanager

@@ -71,6 +71,16 @@ class NeuronPartition(NetworkPart):
         order = numpy_stream(self.seed, "neurons", "random").permutation(net.spec.width)
         return torch.from_numpy(order).double()
 
+    def ranked(self, net: TwoLayerNet) -> Int[Tensor, " neuron"]:
+        """The numbers of all neurons, from the highest rank to the lowest."""
+        scores = torch.nan_to_num(self.scores(net), nan=-1.0)  # scores are never below 0
+        return torch.argsort(scores, descending=True, stable=True)
+
+    def n_above(self, width: int) -> int:
+        """How many of the ranked neurons are above the cut: the kept ones of `"top"`."""
+        exact = (self.share if self.keep == "top" else 1 - self.share) * width
+        return round(round(exact, 6))  # so that 3.4999999 and 3.5 are the same share
+
     def chosen(self, net: TwoLayerNet) -> Int[Tensor, " kept"]:
         """The numbers of the neurons that are kept, from the highest rank to the lowest.
 
@@ -78,10 +88,7 @@ class NeuronPartition(NetworkPart):
             InterventionError: If the share comes to no neuron.
         """
         width = net.spec.width
-        scores = torch.nan_to_num(self.scores(net), nan=-1.0)  # scores are never below 0
-        ranked = torch.argsort(scores, descending=True, stable=True)
-        exact = (self.share if self.keep == "top" else 1 - self.share) * width
-        above = round(round(exact, 6))  # so that 3.4999999 and 3.5 are the same share
+        ranked, above = self.ranked(net), self.n_above(width)
         found = ranked[:above] if self.keep == "top" else ranked[above:]
         if not len(found):
             raise InterventionError(

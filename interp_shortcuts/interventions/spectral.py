@@ -67,11 +67,12 @@ class FrequencyFilter(NetworkPart):
         return torch.arange(spectrum.power.shape[-1]) == dominant[..., None]
 
     def weights(self, net: TwoLayerNet) -> dict[str, Tensor]:
-        """Of every parameter, what G or R has of it."""
+        """Of every parameter, what G or R has of it, in float32 at least."""
         spectrum = Spectrum.of(net, self.arithmetic)
         places = places_of(self.arithmetic, net.spec.n_tokens)
         u, v, w = with_frequencies(spectrum.vectors, self.kept(spectrum))
-        whole = two_layer_weights(net)
+        wide = torch.promote_types(net.mu.dtype, torch.float32)
+        whole = {name: tensor.to(wide) for name, tensor in two_layer_weights(net).items()}
         periodic = {name: torch.zeros_like(tensor) for name, tensor in whole.items()}
         periodic["U"][places] = u.T.to(whole["U"].dtype)
         periodic["W"][:, places] = w.to(whole["W"].dtype)

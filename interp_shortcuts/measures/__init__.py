@@ -33,6 +33,15 @@ if TYPE_CHECKING:
     from interp_shortcuts.measures.base import WeightsMeasure as WeightsMeasure
     from interp_shortcuts.measures.behaviour import Behaviour as Behaviour
     from interp_shortcuts.measures.gradients import GradientConflict as GradientConflict
+    from interp_shortcuts.measures.modular.frequency_filter import (
+        FrequencyFilterAccuracy as FrequencyFilterAccuracy,
+    )
+    from interp_shortcuts.measures.modular.noise_groups import NoiseGroups as NoiseGroups
+    from interp_shortcuts.measures.modular.partition import PartitionAccuracy as PartitionAccuracy
+    from interp_shortcuts.measures.modular.spectra import NeuronSpectra as NeuronSpectra
+    from interp_shortcuts.measures.modular.unembedding_filter import (
+        UnembeddingFilter as UnembeddingFilter,
+    )
     from interp_shortcuts.measures.observation import Observation as Observation
     from interp_shortcuts.measures.ov import OVSpearman as OVSpearman
     from interp_shortcuts.measures.ov_ablation import OVAblation as OVAblation
@@ -43,7 +52,6 @@ if TYPE_CHECKING:
     from interp_shortcuts.measures.registry import REGISTRY as REGISTRY
     from interp_shortcuts.measures.registry import default_measures as default_measures
     from interp_shortcuts.measures.saturation import Saturation as Saturation
-    from interp_shortcuts.measures.spectra import NeuronSpectra as NeuronSpectra
 
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
@@ -56,24 +64,28 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "ComponentImportance": ".attribution.importance",
         "ComponentInteraction": ".attribution.interaction",
         "CrossSplitPatching": ".patching",
+        "FrequencyFilterAccuracy": ".modular.frequency_filter",
         "GradientConflict": ".gradients",
         "GradientNorm": ".attribution.gradient_measures",
         "HeadAblation": ".ablation",
         "IntegratedGradients": ".attribution.integrated_gradients",
         "JointImportance": ".attribution.joint",
         "Measure": ".base",
+        "NeuronSpectra": ".modular.spectra",
+        "NoiseGroups": ".modular.noise_groups",
         "OVAblation": ".ov_ablation",
         "OVClassFraction": ".ov_fraction",
         "OVSpearman": ".ov",
         "Observation": ".observation",
+        "PartitionAccuracy": ".modular.partition",
         "QKAblation": ".qk_ablation",
         "QKSpearman": ".qk",
         "REGISTRY": ".registry",
         "Saturation": ".saturation",
         "ShapleyImportance": ".attribution.shapley",
+        "UnembeddingFilter": ".modular.unembedding_filter",
         "WeightGradient": ".attribution.gradient_measures",
         "WeightsMeasure": ".base",
         "default_measures": ".registry",
-        "NeuronSpectra": ".spectra",
     },
 )

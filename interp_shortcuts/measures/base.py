@@ -22,10 +22,14 @@ from interp_shortcuts.errors import MeasureError
 from interp_shortcuts.measures.along import along_steps, located, over_weights, progress_bar
 from interp_shortcuts.measures.feature_field import feature_identity
 from interp_shortcuts.measures.observation import Observation
+from interp_shortcuts.models.any_spec import AnySpec
+from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.two_layer_spec import TwoLayerSpec
 from interp_shortcuts.models.weights import Weights
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.base import AnswerTask, Task, is_answered
 from interp_shortcuts.tasks.features import Feature
+from interp_shortcuts.tasks.noisy_task import NoisyTask, is_noisy_task
 from interp_shortcuts.tasks.target_task import TargetTask, is_target_task
 
 PAPER = "arXiv:2607.10116"
@@ -35,6 +39,11 @@ BOUNDS = ("low", "high")
 _KINDS: dict[type, str] = {
     AnswerTask: "a task whose answer is one class, read at one position (an AnswerTask)",
     TargetTask: "a task whose answer is a sequence of tokens (a TargetTask)",
+    NoisyTask: "a task with wrong training labels (a NoisyTask)",
+}
+_MODELS: dict[type, str] = {
+    ModelSpec: "a transformer (a HookedTransformer)",
+    TwoLayerSpec: "a two-layer network (a TwoLayerNet)",
 }
 
 
@@ -53,7 +62,10 @@ class Measure(ABC):
     constant: ClassVar[frozenset[str]] = frozenset()
     """Variables that depend on the task alone and so get no `step` dimension."""
     asks: ClassVar[type] = AnswerTask
-    """The kind of task: `AnswerTask`, `TargetTask`, or `Task` for a measure that asks any."""
+    """The kind of task: `AnswerTask`, `TargetTask`, `NoisyTask`, a class of tasks, or `Task` for a
+    measure that asks any."""
+    of_model: ClassVar[type] = ModelSpec
+    """The kind of model, by the class of its spec; `object` for a measure that reads any."""
     by_default: ClassVar[bool] = True
     """Whether a tracker that is not told what to measure takes it, on a task that fits."""
 
@@ -74,28 +86,38 @@ class Measure(ABC):
         """The measure of one model on a task.
 
         Raises:
-            MeasureError: If the task is not of the kind that the measure asks.
+            MeasureError: If the task or the model is not of the kind that the measure asks.
         """
         self.require_kind(task)
-        return self.measure(Observation(model, task))
+        observation = Observation(model, task)
+        self.require_kind(task, observation.any_spec)
+        return self.measure(observation)
 
     @classmethod
-    def fits(cls, task: Task) -> bool:
-        """Whether a task is of the kind that the measure asks."""
-        known = {AnswerTask: is_answered, TargetTask: is_target_task}
-        return known[cls.asks](task) if cls.asks in known else isinstance(task, cls.asks)
+    def fits(cls, task: Task, spec: AnySpec | None = None) -> bool:
+        """Whether a task, and the model if its spec is given, are of the kinds that it asks."""
+        known = {AnswerTask: is_answered, TargetTask: is_target_task, NoisyTask: is_noisy_task}
+        asked = known[cls.asks](task) if cls.asks in known else isinstance(task, cls.asks)
+        return asked and (spec is None or isinstance(spec, cls.of_model))
 
-    def require_kind(self, task: Task) -> None:
-        """Refuses a task of another kind than the measure asks.
+    def require_kind(self, task: Task, spec: AnySpec | None = None) -> None:
+        """Refuses a task or a model of another kind than the measure asks.
 
         Raises:
-            MeasureError: Names the measure, the kind and the task.
+            MeasureError: Names the measure, the kind, and the task or the model's spec.
         """
         if not self.fits(task):
             raise MeasureError(
                 f"`{type(self).__name__}` asks {_KINDS.get(self.asks, self.asks.__name__)}; "
                 f"{task.name!r} is a {type(task).__name__}. `default_measures(task)` gives "
                 "measures that fit a task."
+            )
+        if not self.fits(task, spec):
+            raise MeasureError(
+                f"`{type(self).__name__}` reads "
+                f"{_MODELS.get(self.of_model, self.of_model.__name__)}; the spec of the model is a "
+                f"{type(spec).__name__}. `default_measures(task, spec)` gives measures that fit a "
+                "model."
             )
 
     def settled(self, source: Trajectory | Task) -> Measure:
@@ -123,7 +145,7 @@ class Measure(ABC):
         Raises:
             MeasureError: Names the measure and the step that failed.
         """
-        self.require_kind(trajectory.task)
+        self.require_kind(trajectory.task, trajectory.spec)
         settled = self.settled(trajectory)
         found = []
         bar = progress_bar(trajectory, self.name, total=len(trajectory), progress=progress)
@@ -185,7 +207,7 @@ class WeightsMeasure(Measure):
         return found.isel(checkpoint=0) if "checkpoint" in found.dims else found
 
     def over(self, trajectory: Trajectory, *, progress: bool = True) -> xr.Dataset:
-        self.require_kind(trajectory.task)
+        self.require_kind(trajectory.task, trajectory.spec)
         return over_weights(self, trajectory, progress=progress)
 
 

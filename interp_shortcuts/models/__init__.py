@@ -13,6 +13,12 @@ from interp_shortcuts.lazy import lazy_exports
 if TYPE_CHECKING:
     from interp_shortcuts.models.activations import PAIR_ACTIVATIONS as PAIR_ACTIVATIONS
     from interp_shortcuts.models.analytic import analytic_network as analytic_network
+    from interp_shortcuts.models.any_model import answer_logits as answer_logits
+    from interp_shortcuts.models.any_model import build_any as build_any
+    from interp_shortcuts.models.any_model import load_any as load_any
+    from interp_shortcuts.models.any_model import spec_of as spec_of
+    from interp_shortcuts.models.any_model import weights_of_any as weights_of_any
+    from interp_shortcuts.models.any_spec import AnySpec as AnySpec
     from interp_shortcuts.models.build import eager as eager
     from interp_shortcuts.models.build import initial_weights as initial_weights
     from interp_shortcuts.models.build import load_weights as load_weights
@@ -26,6 +32,17 @@ if TYPE_CHECKING:
     from interp_shortcuts.models.forward import read_site as read_site
     from interp_shortcuts.models.hooks import hooked as hooked
     from interp_shortcuts.models.hooks import reading as reading
+    from interp_shortcuts.models.picture_net import PictureNet as PictureNet
+    from interp_shortcuts.models.picture_net import build_picture_net as build_picture_net
+    from interp_shortcuts.models.picture_net import (
+        initial_picture_weights as initial_picture_weights,
+    )
+    from interp_shortcuts.models.picture_net import load_picture_weights as load_picture_weights
+    from interp_shortcuts.models.picture_net import picture_net_of as picture_net_of
+    from interp_shortcuts.models.picture_net import picture_weights as picture_weights
+    from interp_shortcuts.models.picture_net import read_picture_logits as read_picture_logits
+    from interp_shortcuts.models.picture_spec import PictureArchitecture as PictureArchitecture
+    from interp_shortcuts.models.picture_spec import PictureSpec as PictureSpec
     from interp_shortcuts.models.sites import SITES as SITES
     from interp_shortcuts.models.sites import Component as Component
     from interp_shortcuts.models.sites import components as components
@@ -44,6 +61,9 @@ if TYPE_CHECKING:
     from interp_shortcuts.models.two_layer import read_pair_logits as read_pair_logits
     from interp_shortcuts.models.two_layer import two_layer_of as two_layer_of
     from interp_shortcuts.models.two_layer import two_layer_weights as two_layer_weights
+    from interp_shortcuts.models.two_layer_spec import (
+        TwoLayerArchitecture as TwoLayerArchitecture,
+    )
     from interp_shortcuts.models.two_layer_spec import TwoLayerSpec as TwoLayerSpec
     from interp_shortcuts.models.views import ov_logits as ov_logits
     from interp_shortcuts.models.views import ov_outputs as ov_outputs
@@ -78,9 +98,25 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "tail_logits": ".tail",
         "weights_of": ".build",
         "PAIR_ACTIVATIONS": ".activations",
+        "PictureArchitecture": ".picture_spec",
+        "PictureNet": ".picture_net",
+        "PictureSpec": ".picture_spec",
+        "build_picture_net": ".picture_net",
+        "initial_picture_weights": ".picture_net",
+        "load_picture_weights": ".picture_net",
+        "picture_net_of": ".picture_net",
+        "picture_weights": ".picture_net",
+        "read_picture_logits": ".picture_net",
         "Spectrum": ".spectrum",
         "TwoLayerNet": ".two_layer",
+        "AnySpec": ".any_spec",
+        "TwoLayerArchitecture": ".two_layer_spec",
         "TwoLayerSpec": ".two_layer_spec",
+        "answer_logits": ".any_model",
+        "build_any": ".any_model",
+        "load_any": ".any_model",
+        "spec_of": ".any_model",
+        "weights_of_any": ".any_model",
         "analytic_network": ".analytic",
         "build_two_layer": ".two_layer",
         "initial_two_layer_weights": ".two_layer",

@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from interp_shortcuts.errors import ConfigError, StorageError
+from interp_shortcuts.errors import StorageError
+from interp_shortcuts.models.compiled import PREFIX, unwrapped
 from interp_shortcuts.models.lens import HookedTransformer, HookedTransformerConfig
 from interp_shortcuts.models.random_state import kept_random_state
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.streams import numpy_stream
 
-_COMPILED = "_orig_mod"
 _BUFFERS = (".attn.mask", ".attn.IGNORE")
 _POSITIONS = "pos_embed.W_pos"
 
@@ -145,13 +145,7 @@ def eager(model: nn.Module) -> HookedTransformer:
     Raises:
         ConfigError: If there is no `HookedTransformer` inside.
     """
-    while not isinstance(model, HookedTransformer) and isinstance(
-        inner := getattr(model, _COMPILED, None), nn.Module
-    ):
-        model = inner
-    if not isinstance(model, HookedTransformer):
-        raise ConfigError(f"`model` must be a HookedTransformer; got {type(model).__name__}.")
-    return model
+    return unwrapped(model, HookedTransformer)
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -222,7 +216,7 @@ def check_positions(weights: Mapping[str, Any], spec: ModelSpec) -> None:
 
 def without_extras(weights: Mapping[str, Any]) -> dict[str, Any]:
     """A state dict without its masks, and without the prefix of a compiled model."""
-    named = {name.removeprefix(f"{_COMPILED}."): tensor for name, tensor in weights.items()}
+    named = {name.removeprefix(PREFIX): tensor for name, tensor in weights.items()}
     return {name: tensor for name, tensor in named.items() if not name.endswith(_BUFFERS)}
 
 

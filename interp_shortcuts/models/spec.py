@@ -89,6 +89,16 @@ class ModelSpec(Architecture):
         return short_hash(self)
 
     @property
+    def n_classes(self) -> int:
+        """Number of classes of the output, as every spec names it: `d_vocab_out`."""
+        return self.d_vocab_out
+
+    @property
+    def sizes(self) -> str:
+        """The sizes in words."""
+        return f"{self.n_layers} layers x {self.n_heads} heads, d_model {self.d_model}"
+
+    @property
     def centres(self) -> bool:
         """Whether the normalisations subtract the mean over the residual stream."""
         return self.normalization in ("LN", "LNPre")

@@ -6,28 +6,30 @@ is left to `spectrum`, the network whose answer is known in advance to `analytic
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.func import functional_call
 
-from interp_shortcuts.errors import ConfigError, MeasureError
+from interp_shortcuts.errors import MeasureError
 from interp_shortcuts.models.activations import activation_function
-from interp_shortcuts.models.build import check_weights, without_extras
-from interp_shortcuts.models.lens import HookedRootModule, HookPoint
-from interp_shortcuts.models.random_state import kept_random_state
+from interp_shortcuts.models.build import without_extras
+from interp_shortcuts.models.compiled import unwrapped
+from interp_shortcuts.models.dense_net import (
+    DenseNet,
+    built,
+    copy_weights,
+    drawn_weights,
+    logits_in_chunks,
+    weights_in,
+)
+from interp_shortcuts.models.lens import HookPoint
 from interp_shortcuts.models.two_layer_spec import TwoLayerSpec
-from interp_shortcuts.streams import numpy_stream
-
-_COMPILED = "_orig_mod"
 
 
-class TwoLayerNet(HookedRootModule):
+class TwoLayerNet(DenseNet[TwoLayerSpec]):
     """A hidden layer of M neurons between two embedded tokens and the logits.
 
     Row a of `U` is U e_a, so that the forward pass looks rows up and multiplies no one-hot
@@ -46,43 +48,23 @@ class TwoLayerNet(HookedRootModule):
         mu: Bias of the classes [class].
     """
 
+    U: nn.Parameter
+    V: nn.Parameter
+    W: nn.Parameter
+    mu: nn.Parameter
+
     def __init__(self, spec: TwoLayerSpec) -> None:
-        super().__init__()
-        self.spec = spec
-        self._activation: str = spec.activation
-        parameters = {name: nn.Parameter(torch.zeros(shape)) for name, shape in spec.shapes.items()}
-        self.U = parameters["U"]
-        self.V = parameters.get("V", self.U)
-        self.W = parameters["W"]
-        self.mu = parameters["mu"]
+        super().__init__(spec)
+        if spec.tied:
+            self.V = self.U
         self.hook_pre, self.hook_post, self.hook_logits = HookPoint(), HookPoint(), HookPoint()
         self.setup()
-
-    @property
-    def activation(self) -> str:
-        """The activation that acts now: the spec's, unless it is swapped."""
-        return self._activation
 
     def forward(self, tokens: Int[Tensor, "example 2"]) -> Float[Tensor, "example class"]:
         """The logits of each pair."""
         pre = self.hook_pre(self.U[tokens[:, 0]] + self.V[tokens[:, 1]])
-        post = self.hook_post(activation_function(self._activation)(pre))
+        post = self.hook_post(activation_function(self.activation)(pre))
         return self.hook_logits(post @ self.W + self.mu)
-
-    @contextmanager
-    def acting_with(self, activation: str) -> Iterator[TwoLayerNet]:
-        """The network with another activation while the block runs; then with the one before.
-
-        Raises:
-            ConfigError: If there is no such activation.
-        """
-        activation_function(activation)  # refuses an unknown one
-        before = self._activation
-        self._activation = activation
-        try:
-            yield self
-        finally:
-            self._activation = before
 
 
 def build_two_layer(
@@ -96,13 +78,8 @@ def build_two_layer(
             network to load weights into.
         device: Where the parameters live.
     """
-    with kept_random_state():
-        net = TwoLayerNet(spec)
-    if seed is not None:
-        load_two_layer_weights(net, initial_two_layer_weights(spec, seed))
-    for parameter in net.parameters():
-        parameter.data = parameter.data.to(device)
-    return net
+    weights = None if seed is None else initial_two_layer_weights(spec, seed)
+    return built(TwoLayerNet, spec, weights, device)
 
 
 def initial_two_layer_weights(spec: TwoLayerSpec, seed: int) -> dict[str, Tensor]:
@@ -116,13 +93,7 @@ def initial_two_layer_weights(spec: TwoLayerSpec, seed: int) -> dict[str, Tensor
     Returns:
         float32 tensors on the CPU, by name: `U`, `V` unless tied, `W`, `mu`.
     """
-    weights = {}
-    for name, shape in spec.shapes.items():
-        weights[name] = torch.zeros(shape)
-        if name != "mu":
-            draw = numpy_stream(seed, "init", "two_layer", name).standard_normal(shape)
-            weights[name].copy_(torch.from_numpy(spec.init_scale / math.sqrt(shape[0]) * draw))
-    return weights
+    return drawn_weights(spec, seed, stream="two_layer")
 
 
 def two_layer_of(model: nn.Module) -> TwoLayerNet:
@@ -131,21 +102,12 @@ def two_layer_of(model: nn.Module) -> TwoLayerNet:
     Raises:
         ConfigError: If there is no `TwoLayerNet` inside.
     """
-    while not isinstance(model, TwoLayerNet) and isinstance(
-        inner := getattr(model, _COMPILED, None), nn.Module
-    ):
-        model = inner
-    if not isinstance(model, TwoLayerNet):
-        raise ConfigError(f"`model` must be a TwoLayerNet; got {type(model).__name__}.")
-    return model
+    return unwrapped(model, TwoLayerNet)
 
 
 def two_layer_weights(model: nn.Module) -> dict[str, Tensor]:
     """A copy of every parameter, on the CPU and in the network's dtype."""
-    return {
-        name: parameter.detach().to("cpu", copy=True).contiguous()
-        for name, parameter in two_layer_of(model).named_parameters()
-    }
+    return weights_in(two_layer_of(model))
 
 
 def load_two_layer_weights(model: nn.Module, weights: Mapping[str, Any]) -> None:
@@ -160,13 +122,18 @@ def load_two_layer_weights(model: nn.Module, weights: Mapping[str, Any]) -> None
         StorageError: If a name is missing or unknown, a shape differs, or a value is not finite.
     """
     net = two_layer_of(model)
+    copy_weights(net, without_second_name(weights, net.spec))
+
+
+def without_second_name(weights: Mapping[str, Any], spec: TwoLayerSpec) -> dict[str, Any]:
+    """A state dict without the prefix of a compiled network and the second name of a tied matrix.
+
+    A `V` that differs from `U` stays, to be refused.
+    """
     given = without_extras(weights)
-    if net.spec.tied and given.get("V") is not None and _same(given["V"], given.get("U")):
+    if spec.tied and given.get("V") is not None and _same(given["V"], given.get("U")):
         del given["V"]
-    check_weights(given, net.spec.shapes)
-    with torch.no_grad():
-        for name, parameter in net.named_parameters():
-            parameter.copy_(given[name])
+    return given
 
 
 def read_pair_logits(
@@ -190,14 +157,7 @@ def read_pair_logits(
             f"`tokens` must be from 0 to {net.spec.n_tokens - 1}; got {int(tokens.min())} to "
             f"{int(tokens.max())}."
         )
-    wide = torch.promote_types(net.mu.dtype, torch.float32)
-    weights = {name: parameter.detach().to(wide) for name, parameter in net.named_parameters()}
-    with torch.no_grad():
-        parts = [
-            functional_call(net, weights, (part.to(net.mu.device),)).cpu()
-            for part in tokens.split(chunk)
-        ]
-    return torch.cat(parts)
+    return logits_in_chunks(net, tokens, chunk=chunk)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -11,13 +11,11 @@ from interp_shortcuts.canonical import short_hash
 PairActivation = Literal["relu", "quadratic", "gelu", "leaky_relu", "reverse_relu", "abs"]
 
 
-class TwoLayerSpec(BaseModel):
-    """What is needed to build a `TwoLayerNet`, and to tell it from another."""
+class TwoLayerArchitecture(BaseModel):
+    """The part of a two-layer network's description that does not depend on the task."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    n_tokens: int = Field(ge=1, description="Number of input tokens, P.")
-    n_classes: int = Field(ge=1, description="Number of classes of the output.")
     width: int = Field(default=513, ge=1, description="Number M of hidden neurons.")
     activation: PairActivation = Field(
         default="relu",
@@ -34,10 +32,27 @@ class TwoLayerSpec(BaseModel):
         description="Factor on the standard deviation of all initial weights.",
     )
 
+
+class TwoLayerSpec(TwoLayerArchitecture):
+    """What is needed to build a `TwoLayerNet`, and to tell it from another."""
+
+    n_tokens: int = Field(ge=1, description="Number of input tokens, P.")
+    n_classes: int = Field(ge=1, description="Number of classes of the output.")
+
     @property
     def hash(self) -> str:
         """16 hex digits that identify the spec: equal for equal specs only."""
         return short_hash(self)
+
+    @property
+    def sizes(self) -> str:
+        """The sizes in words."""
+        return f"{self.n_tokens} tokens, {self.width} {self.activation} neurons"
+
+    @property
+    def context(self) -> int:
+        """Number of tokens in an example: a pair."""
+        return 2
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -90,10 +90,18 @@ class FrameCanvas:
 
     def add(self, trace: dict[str, Any], key: str, values: np.ndarray) -> None:
         """A trace whose `key` takes `values[step]`, shown to four decimals."""
-        rounded = np.round(np.asarray(values, dtype=np.float64), 4)
-        self.traces.append({**trace, key: _json_list(rounded[self.active])})
-        for frame, value in zip(self._frames, rounded, strict=True):
-            frame.append({"type": trace["type"], key: _json_list(value)})
+        self.add_moving(trace, {key: values})
+
+    def add_moving(self, trace: dict[str, Any], values: Mapping[str, np.ndarray]) -> None:
+        """A trace of which each key takes its `values[step]`, shown to four decimals."""
+        rounded = {
+            key: np.round(np.asarray(value, dtype=np.float64), 4) for key, value in values.items()
+        }
+        now = {key: _json_list(value[self.active]) for key, value in rounded.items()}
+        self.traces.append({**trace, **now})
+        for place, frame in enumerate(self._frames):
+            own = {key: _json_list(value[place]) for key, value in rounded.items()}
+            frame.append({"type": trace["type"], **own})
 
     def add_marked(self, trace: dict[str, Any], marker: dict[str, Any], values: np.ndarray) -> None:
         """A trace whose markers take the colours `values[step]`, on the marker's colour scale."""

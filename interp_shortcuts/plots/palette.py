@@ -43,6 +43,8 @@ RANK_SCALE = ((0.0, "#FFFFFF"), (0.5, "#B9C4D6"), (1.0, "#5B7297"))
 """From the lowest rank (white) to the highest; dark text stays readable on every shade."""
 GAP_SCALE = ((0.0, "#4C9BD0"), (0.5, "#FFFFFF"), (1.0, "#EFA24A"))
 """Blue for heroes (attribution too low), orange for bloats (too high), white for no gap."""
+SPECTRUM_SCALE = ((0.0, "#FFFFFF"), (0.25, "#B7D9EC"), (0.6, "#3D8EC2"), (1.0, "#08305C"))
+"""From nothing at a frequency (white) to all of it."""
 UNDEFINED = "#C3CAD3"
 """Behind maps: what is undefined shows as grey, never as the white of zero."""
 
@@ -118,6 +120,48 @@ _ROLES = {
 def role_style(name: str) -> Style:
     """The style of a role: `hero`, `bloat`, `aligned`; of components drawn at random: `random`."""
     return _ROLES.get(name, Style("#8A8F98", "dot", "x-thin-open"))
+
+
+_NETWORKS = {
+    "full": Style("#111827", symbol="circle"),
+    "G": Style("#00765A", symbol="diamond"),
+    "R": Style("#D55E00", symbol="square"),
+    "G joint": Style("#56B48F", symbol="diamond-open"),
+    "R joint": Style("#E58A55", symbol="square-open"),
+}
+_ACTING_DASHES = {"trained": "solid", "quadratic": "dash", "relu": "dot", "reverse_relu": "dashdot"}
+
+
+def network_style(network: str, acting: str = "trained") -> Style:
+    """The style of a network or a part of it by frequency; the dash says how its neurons act."""
+    found = _NETWORKS.get(network, Style("#8C6D31", symbol="x"))
+    return Style(found.colour, _ACTING_DASHES.get(acting, "longdashdot"), found.symbol)
+
+
+_GROUPS = {
+    "train": Style("#8A8F98", "dot", "circle-open"),
+    "clean": Style("#0072B2", "solid", "square"),
+    "noisy": Style("#D55E00", "dash", "diamond"),
+    "noisy_true": Style("#E69F00", "dashdot", "diamond-open"),
+    "test": Style("#111827", "solid", "circle"),
+}
+
+
+def group_style(name: str) -> Style:
+    """The style of a group of examples under label noise: all, clean and noisy ones, test."""
+    return _GROUPS.get(name, Style("#8C6D31", "longdashdot", "x"))
+
+
+_SCORES = {
+    "ipr": Style("#0072B2", "solid", "circle"),
+    "strength": Style("#CC79A7", "dash", "square"),
+    "random": Style("#5F6B7A", "dot", "circle-open"),
+}
+
+
+def score_style(name: str) -> Style:
+    """The style of what orders neurons: participation ratio, strength, or chance."""
+    return _SCORES.get(name, Style("#8C6D31", "longdashdot", "x"))
 
 
 _CELL_DASHES = ("solid", "dash", "dashdot", "dot")

@@ -48,6 +48,7 @@ def framed(
     left: int = 44,
     right: int = 12,
     bottom: int = 46,
+    above: int = 0,
     annotations: Iterable[Mapping[str, Any]] = (),
     **layout: Any,
 ) -> go.Figure:
@@ -63,14 +64,16 @@ def framed(
         left: Pixels left of the plotting area.
         right: Pixels right of it.
         bottom: Pixels between plotting area and legend.
+        above: Pixels between heading and plotting area that are left free, as for a menu.
         annotations: More texts.
         layout: Further parts of the layout.
     """
     lines = wrap(reading, READING_WIDTH)
     traces = [{**trace, "name": _folded(str(trace["name"]))} for trace in traces]
-    names = [str(trace["name"]) for trace in traces if trace["showlegend"]]
+    shown = [trace for trace in traces if trace["showlegend"] and trace.get("visible") is not False]
+    names = [str(trace["name"]) for trace in shown]
     titles = wrap(title, TITLE_WIDTH)
-    top = HEADING_ROW * len(titles) + READING_ROW * len(lines) + 12
+    top = HEADING_ROW * len(titles) + READING_ROW * len(lines) + 12 + above
     below = bottom + (LEGEND_ROW * _rows(names) + 4 if names else 0)
     margin = {"l": left, "r": right, "t": top, "b": round(below), "pad": 0}
     small = f"<span style='font-size:11px;color:{MUTED}'>{'<br>'.join(lines)}</span>"
@@ -79,7 +82,7 @@ def framed(
             f"<b>{'<br>'.join(titles)}</b><br>{small}", 1.0, size=13, colour=INK, shift=6.0 - left
         ),
         "yanchor": "bottom",
-        "yshift": 8,
+        "yshift": 8 + above,
     }
     whole = {
         **base_layout(height, margin),

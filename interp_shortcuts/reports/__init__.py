@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .gap_seeds_report import write_gap_seeds_report as write_gap_seeds_report
     from .index import SeedEntry as SeedEntry
     from .index import write_index as write_index
+    from .modular_report import write_modular_report as write_modular_report
+    from .modular_seeds_report import write_modular_seeds_report as write_modular_seeds_report
     from .report import write_report as write_report
     from .sweep import report_links as report_links
     from .sweep import sweep_figures as sweep_figures
@@ -29,6 +31,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "write_gap_report": ".gap_report",
         "write_gap_seeds_report": ".gap_seeds_report",
         "write_index": ".index",
+        "write_modular_report": ".modular_report",
+        "write_modular_seeds_report": ".modular_seeds_report",
         "write_report": ".report",
         "write_sweep_report": ".sweep",
     },

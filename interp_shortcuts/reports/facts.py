@@ -7,7 +7,6 @@ facts are laid out is left to the templates.
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -25,9 +24,11 @@ from interp_shortcuts.plots.residual_map import missing_for_residual_map
 from interp_shortcuts.reports.gradient_facts import gradient_facts
 from interp_shortcuts.reports.reading import OUTCOME_MEANINGS
 from interp_shortcuts.reports.remake import remake
+from interp_shortcuts.reports.run_facts import run_facts
 from interp_shortcuts.timelines.circuit_events import CircuitEvent
 from interp_shortcuts.timelines.layout import measured_part
 from interp_shortcuts.timelines.phases import Phases
+from interp_shortcuts.timelines.run_settings import flat, parsed, settings
 from interp_shortcuts.timelines.timeline import Timeline
 
 FORMAT = "interp-shortcuts report 1"
@@ -45,7 +46,6 @@ def report_facts(
     """
     phases = timeline.phases() if phases is None else phases
     data = timeline.data
-    steps = timeline.steps
     attrs = data.attrs
     facts = {
         "format": FORMAT,
@@ -53,19 +53,10 @@ def report_facts(
         "verdict": phases.sentence,
         "outcome": phases.outcome,
         "outcome_meaning": OUTCOME_MEANINGS.get(phases.outcome, ""),
-        "run": {
-            "task_name": str(attrs.get("task_name", "")),
-            "seed": None if int(attrs.get("seed", -1)) < 0 else int(attrs["seed"]),
-            "run_id": str(attrs.get("run_id", "")),
-            "path": str(attrs.get("path", "")),
-            "source": str(attrs.get("source", "")),
-            "created": str(attrs.get("created", "")),
-            "task_fingerprint": str(attrs.get("task_fingerprint", "")),
+        "run": run_facts(timeline)
+        | {
             "n_classes": int(attrs.get("n_classes", 0)) or None,
             "chance": attrs.get("chance"),
-            "evaluations": len(steps),
-            "first_step": steps[0] if steps else None,
-            "last_step": steps[-1] if steps else None,
         },
         "splits": _last_evaluation(data),
         "phases": phases.to_dict(),
@@ -96,38 +87,9 @@ def json_values(value: Any) -> Any:
     return value
 
 
-def flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    """Nested dicts as one, with dotted names."""
-    if not isinstance(value, dict):
-        return {prefix: value}
-    found: dict[str, Any] = {}
-    for key, item in value.items():
-        found.update(flat(item, f"{prefix}.{key}" if prefix else str(key)))
-    return found
-
-
-def settings(data: xr.Dataset) -> dict[str, Any]:
-    """The run's config with dotted names; without one, the task and the model's spec."""
-    config = _parsed(data.attrs.get("config"))
-    if config:
-        return flat(config)
-    task, spec = _parsed(data.attrs.get("task")), _parsed(data.attrs.get("spec"))
-    return {**flat(task or {}, "task"), **flat(spec or {}, "model")}
-
-
-def _parsed(text: Any) -> Any:
-    """A JSON attribute; what is not JSON is shown as it is."""
-    if not text:
-        return None
-    try:
-        return json.loads(str(text))
-    except json.JSONDecodeError:
-        return {"unreadable": str(text)}
-
-
 def versions(attrs: dict[str, Any]) -> dict[str, str]:
     """The versions of the packages behind a timeline."""
-    found = _parsed(attrs.get("versions")) or {}
+    found = parsed(attrs.get("versions")) or {}
     return {name: str(version) for name, version in flat(found).items()}
 
 

@@ -15,16 +15,17 @@ from interp_shortcuts.measures.attribution.stability import SIDES
 from interp_shortcuts.reports.facts import (
     definitions,
     json_values,
-    settings,
     undefined_values,
     versions,
 )
 from interp_shortcuts.reports.remake import remake
+from interp_shortcuts.reports.run_facts import run_facts
 from interp_shortcuts.timelines.attribution_gap import AttributionGap
 from interp_shortcuts.timelines.gap_league import method_league
 from interp_shortcuts.timelines.gap_over_seeds import GapOverSeeds
 from interp_shortcuts.timelines.gap_tables import joint_table, last_value, pruning_table
 from interp_shortcuts.timelines.gap_text import gap_sentences, seeds_sentences
+from interp_shortcuts.timelines.run_settings import settings
 from interp_shortcuts.timelines.timeline import Timeline
 
 FORMAT = "interp-shortcuts gap report 1"
@@ -36,7 +37,6 @@ def gap_facts(timeline: Timeline, gap: AttributionGap) -> dict[str, Any]:
     """What the page of one run says; undefined numbers are None."""
     data, attrs = timeline.data, timeline.data.attrs
     separation = gap.separation
-    steps = timeline.steps
     facts = {
         "format": FORMAT,
         "sentences": gap_sentences(gap, joint_table(data)),
@@ -54,19 +54,7 @@ def gap_facts(timeline: Timeline, gap: AttributionGap) -> dict[str, Any]:
         },
         "exact_match": last_value(data, "exact_match"),
         "token_loss": last_value(data, "token_loss"),
-        "run": {
-            "task_name": str(attrs.get("task_name", "")),
-            "seed": None if int(attrs.get("seed", -1)) < 0 else int(attrs["seed"]),
-            "run_id": str(attrs.get("run_id", "")),
-            "path": str(attrs.get("path", "")),
-            "source": str(attrs.get("source", "")),
-            "created": str(attrs.get("created", "")),
-            "task_fingerprint": str(attrs.get("task_fingerprint", "")),
-            "evaluations": len(steps),
-            "first_step": steps[0] if steps else None,
-            "last_step": steps[-1] if steps else None,
-            "compared_step": gap.steps[-1] if gap.steps else None,
-        },
+        "run": run_facts(timeline) | {"compared_step": gap.steps[-1] if gap.steps else None},
         "components": _components(gap),
         "course": [
             {"step": step, "rho": found.rho, "reason": found.reason}
@@ -79,7 +67,7 @@ def gap_facts(timeline: Timeline, gap: AttributionGap) -> dict[str, Any]:
         ],
         "joint": rows(joint_table(data)),
         "pruning": rows(pruning_table(data)),
-        "undefined": _undefined(data),
+        "undefined": undefined_rows(data),
         "settings": settings(data),
         "definitions": definitions(data),
         "versions": versions(attrs),
@@ -128,7 +116,7 @@ def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in found]
 
 
-def _undefined(data: xr.Dataset) -> list[dict[str, Any]]:
+def undefined_rows(data: xr.Dataset) -> list[dict[str, Any]]:
     """What is undefined; intervals are, where their value is, and are not named again."""
     found = undefined_values(data)
     names = {row["variable"] for row in found}

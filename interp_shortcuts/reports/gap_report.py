@@ -6,14 +6,9 @@ by side in `gap_seeds_report.py`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from interp_shortcuts.measures.attribution.gap import THRESHOLD
 from interp_shortcuts.plots.gap_course import gap_course_figure, missing_for_course
@@ -23,30 +18,18 @@ from interp_shortcuts.plots.gap_pruning import missing_for_pruning, pruning_figu
 from interp_shortcuts.plots.gap_scatter import missing_for_gap, rank_scatter_figure
 from interp_shortcuts.reports.gap_facts import gap_facts
 from interp_shortcuts.reports.gap_reading import GAP_DEFINITIONS
-from interp_shortcuts.reports.page import figure_json, plotly_js, render
-from interp_shortcuts.runs.store import write_text
+from interp_shortcuts.reports.page import render
+from interp_shortcuts.reports.page_figures import (
+    PageFigure,
+    drawn_or_missing,
+    figure_values,
+    page_path,
+    write_page,
+)
 from interp_shortcuts.timelines.attribution_gap import AttributionGap, find_gap
 from interp_shortcuts.timelines.gap_readings import LOSS_REFERENCE, METHOD, REFERENCE, why_not_asked
 from interp_shortcuts.timelines.gap_tables import joint_table, pruning_table
 from interp_shortcuts.timelines.timeline import Timeline
-
-
-@dataclass(frozen=True, eq=False)
-class GapFigure:
-    """One picture of a page, or the reason why it is left out."""
-
-    name: str
-    """The id of its place on the page is `figure-` and the name."""
-    section: str
-    """The heading that it stands below."""
-    figure: go.Figure | None = None
-    missing: str = ""
-
-    @property
-    def height(self) -> int:
-        """Pixels of the figure; 0 without one."""
-        layout: Any = {"height": 0} if self.figure is None else self.figure.layout
-        return round(layout["height"])
 
 
 def write_gap_report(
@@ -98,12 +81,12 @@ def write_gap_report(
     return path
 
 
-def gap_figures(timeline: Timeline, gap: AttributionGap) -> list[GapFigure]:
+def gap_figures(timeline: Timeline, gap: AttributionGap) -> list[PageFigure]:
     """Every picture of a run in the order of the page, those without data with the reason."""
     joint, pruning = joint_table(timeline.data), pruning_table(timeline.data)
     beside = _against_loss(timeline, gap)
     no_order = missing_for_gap(gap)
-    drawn: list[tuple[str, str, str, Callable[[], go.Figure]]] = [
+    found = drawn_or_missing(
         ("scatter", "ranks", no_order, lambda: rank_scatter_figure(gap)),
         ("attribution", "maps", no_order, lambda: gap_map_figure(gap, "attribution")),
         ("importance", "maps", no_order, lambda: gap_map_figure(gap, "importance")),
@@ -115,11 +98,8 @@ def gap_figures(timeline: Timeline, gap: AttributionGap) -> list[GapFigure]:
             lambda: gap_course_figure(gap, beside=beside),
         ),
         ("joint", "joint", missing_for_joint(joint), lambda: joint_figure(joint)),
-    ]
-    return [
-        GapFigure(name, section, None if missing else draw(), missing)
-        for name, section, missing, draw in drawn
-    ] + pruning_figures(pruning)
+    )
+    return [*found, *pruning_figures(pruning)]
 
 
 def _against_loss(timeline: Timeline, gap: AttributionGap) -> AttributionGap | None:
@@ -130,41 +110,12 @@ def _against_loss(timeline: Timeline, gap: AttributionGap) -> AttributionGap | N
     return find_gap(timeline, reference=LOSS_REFERENCE, **options)
 
 
-def pruning_figures(table: pd.DataFrame) -> list[GapFigure]:
+def pruning_figures(table: pd.DataFrame) -> list[PageFigure]:
     """A picture for each split of a pruning table."""
     if missing := missing_for_pruning(table):
-        return [GapFigure("pruning", "pruning", missing=missing)]
+        return [PageFigure("pruning", "pruning", missing=missing)]
     splits = list(dict.fromkeys(table["split"].tolist()))
     return [
-        GapFigure(f"pruning-{place}", "pruning", pruning_figure(table, split))
+        PageFigure(f"pruning-{place}", "pruning", pruning_figure(table, split))
         for place, split in enumerate(splits, start=1)
     ]
-
-
-def figure_values(figures: list[GapFigure]) -> dict[str, Any]:
-    """What the templates need to show the pictures: by section, with reasons, heights and data."""
-    sections: dict[str, list[GapFigure]] = {}
-    for one in figures:
-        sections.setdefault(one.section, []).append(one)
-    drawn = {f"figure-{one.name}": one.figure for one in figures if one.figure is not None}
-    return {
-        "sections": sections,
-        "figures": {name: figure_json(figure) for name, figure in drawn.items()},
-        "plotly_js": plotly_js(),
-    }
-
-
-def page_path(path: str | Path, name: str) -> Path:
-    """The HTML file that is meant: a folder gets the name, a file without an ending `.html`."""
-    path = Path(path)
-    if path.is_dir():
-        return path / name
-    return path if path.suffix.lower() in (".html", ".htm") else path.with_name(f"{path.name}.html")
-
-
-def write_page(path: Path, html: str, facts: dict[str, Any]) -> None:
-    """Writes a page, and its facts beside it as JSON."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(facts, indent=2, ensure_ascii=False, allow_nan=False)
-    write_text(path.with_suffix(".json"), text + "\n")
-    write_text(path, html)

@@ -6,10 +6,8 @@ that counts in nothing is listed with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-
-import plotly.graph_objects as go
 
 from interp_shortcuts.plots.gap_course import missing_for_rho_course, rho_course_figure
 from interp_shortcuts.plots.gap_joint import joint_figure, missing_for_joint
@@ -22,14 +20,15 @@ from interp_shortcuts.plots.gap_roles import (
 from interp_shortcuts.plots.gap_seeds import missing_for_seed_rho, seed_rho_figure
 from interp_shortcuts.reports.gap_facts import seeds_facts
 from interp_shortcuts.reports.gap_reading import GAP_DEFINITIONS, SEEDS_DEFINITIONS
-from interp_shortcuts.reports.gap_report import (
-    GapFigure,
+from interp_shortcuts.reports.gap_report import pruning_figures
+from interp_shortcuts.reports.page import render
+from interp_shortcuts.reports.page_figures import (
+    PageFigure,
+    drawn_or_missing,
     figure_values,
     page_path,
-    pruning_figures,
     write_page,
 )
-from interp_shortcuts.reports.page import render
 from interp_shortcuts.timelines.gap_over_seeds import GapOverSeeds
 
 
@@ -73,11 +72,11 @@ def write_gap_seeds_report(
     return path
 
 
-def seeds_figures(found: GapOverSeeds) -> list[GapFigure]:
+def seeds_figures(found: GapOverSeeds) -> list[PageFigure]:
     """Every picture over seeds in the order of the page, those without data with the reason."""
     stability = found.roles.get(found.threshold)
     no_roles = missing_for_roles(stability)
-    drawn: list[tuple[str, str, str, Callable[[], go.Figure]]] = [
+    figures = drawn_or_missing(
         ("seeds", "seeds", missing_for_seed_rho(found), lambda: seed_rho_figure(found)),
         ("course", "training", missing_for_rho_course(found), lambda: rho_course_figure(found)),
         ("joint", "joint", missing_for_joint(found.joint), lambda: joint_figure(found.joint)),
@@ -87,14 +86,10 @@ def seeds_figures(found: GapOverSeeds) -> list[GapFigure]:
             missing_for_league(found.league),
             lambda: league_figure(found.league),
         ),
-    ]
-    figures = [
-        GapFigure(name, section, None if missing else draw(), missing)
-        for name, section, missing, draw in drawn
-    ]
+    )
     if stability is None or no_roles:
-        figures.append(GapFigure("identity", "roles", missing=no_roles))
+        figures.append(PageFigure("identity", "roles", missing=no_roles))
     else:
-        figures.append(GapFigure("identity", "roles", identity_roles_figure(stability)))
-        figures.append(GapFigure("layer", "roles", layer_roles_figure(stability)))
+        figures.append(PageFigure("identity", "roles", identity_roles_figure(stability)))
+        figures.append(PageFigure("layer", "roles", layer_roles_figure(stability)))
     return [*figures, *pruning_figures(found.pruning)]

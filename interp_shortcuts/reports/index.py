@@ -18,11 +18,11 @@ from scipy.stats import binomtest
 from interp_shortcuts.canonical import canonical_json
 from interp_shortcuts.plots.palette import HANDOVER_PHASE, SHORTCUT_PHASE, split_style
 from interp_shortcuts.plots.seeds import accuracy_figure
-from interp_shortcuts.reports.facts import settings
 from interp_shortcuts.reports.page import figure_json, plotly_js, render, setting
 from interp_shortcuts.reports.reading import OUTCOME_MEANINGS
 from interp_shortcuts.runs.store import write_text
 from interp_shortcuts.timelines.phases import OUTCOMES, Phases
+from interp_shortcuts.timelines.run_settings import settings
 from interp_shortcuts.timelines.timeline import Timeline
 
 _NOT_A_SETTING = ("seed", "name", "task.rule_fingerprint")

@@ -20,8 +20,8 @@ from torch import Tensor
 
 from interp_shortcuts.canonical import canonical_json
 from interp_shortcuts.errors import StorageError
-from interp_shortcuts.models.build import check_positions, check_weights, parameter_shapes
-from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.any_model import check_weights_of
+from interp_shortcuts.models.any_spec import AnySpec
 from interp_shortcuts.runs.store import TRAIN_ANEW, replacing
 
 CHECKPOINT_FORMAT = "interp-shortcuts checkpoint 1"
@@ -50,9 +50,7 @@ def content_hash(weights: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()
 
 
-def save_checkpoint(
-    path: Path, weights: Mapping[str, Tensor], *, step: int, spec: ModelSpec
-) -> str:
+def save_checkpoint(path: Path, weights: Mapping[str, Tensor], *, step: int, spec: AnySpec) -> str:
     """Write one checkpoint; the file is there in full or not at all.
 
     Args:
@@ -86,7 +84,7 @@ def save_checkpoint(
     return digest
 
 
-def read_header(path: Path, *, spec: ModelSpec | None = None) -> CheckpointHeader:
+def read_header(path: Path, *, spec: AnySpec | None = None) -> CheckpointHeader:
     """What the file says about itself, checked against the spec where one is given.
 
     Raises:
@@ -137,7 +135,7 @@ def read_about(path: Path) -> dict[str, Any] | None:
     return about if whole and about["format"] == CHECKPOINT_FORMAT else None
 
 
-def load_checkpoint(path: Path, *, spec: ModelSpec) -> dict[str, Tensor]:
+def load_checkpoint(path: Path, *, spec: AnySpec) -> dict[str, Tensor]:
     """The weights in a checkpoint file, verified.
 
     Raises:
@@ -166,12 +164,9 @@ def checkpoint_hash(path: Path) -> str:
     return read_header(path).content_hash
 
 
-def verify_weights(
-    weights: Mapping[str, Tensor], *, spec: ModelSpec, source: str, cure: str
-) -> None:
+def verify_weights(weights: Mapping[str, Tensor], *, spec: AnySpec, source: str, cure: str) -> None:
     """Raise a `StorageError` that names the source unless these are finite weights of the spec."""
     try:
-        check_weights(weights, parameter_shapes(spec))
-        check_positions(weights, spec)
+        check_weights_of(weights, spec)
     except StorageError as error:
         raise StorageError(f"{source}: {error} {cure}") from error

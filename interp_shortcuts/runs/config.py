@@ -9,71 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 
 from interp_shortcuts.canonical import short_hash
 from interp_shortcuts.errors import ConfigError
+from interp_shortcuts.models.any_spec import AnyArchitecture, AnySpec
 from interp_shortcuts.models.spec import Architecture, ModelSpec
+from interp_shortcuts.runs.kinds import MODELS_OF, having, spec_for
+from interp_shortcuts.runs.optim_config import USUAL_MOMENTUM
+from interp_shortcuts.runs.optim_config import OptimConfig as OptimConfig
 from interp_shortcuts.runs.schedule import ScheduleConfig
+from interp_shortcuts.tasks.any_config import NOISY_CONFIGS, TASK_MARKS, AnyTaskConfig, task_kind
 from interp_shortcuts.tasks.config import TaskConfig
 from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
 
-class OptimConfig(BaseModel):
-    """How the weights are updated. Weight decay applies to every parameter, biases included."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    optimizer: Literal["adamw", "adam", "sgd"] = Field(
-        default="adamw",
-        description="adamw: decoupled weight decay; adam and sgd: weight decay as an L2 gradient.",
-    )
-    lr: float = Field(default=1e-3, gt=0, description="Learning rate (constant).")
-    weight_decay: float = Field(default=0.1, ge=0, description="Weight decay.")
-    beta1: float = Field(
-        default=0.9, ge=0, lt=1, description="Decay of the first moment (adamw, adam)."
-    )
-    beta2: float = Field(
-        default=0.999, ge=0, lt=1, description="Decay of the second moment (adamw, adam)."
-    )
-    momentum: float = Field(default=0.0, ge=0, lt=1, description="Momentum (sgd only).")
-    batch_size: int | None = Field(
-        default=None,
-        ge=1,
-        description="Examples per step; drawn by shuffling each epoch, or fresh ones where the "
-        "task has no training split. None: the full batch.",
-    )
-    grad_clip: float | None = Field(
-        default=None, gt=0, description="Largest total gradient norm; none: no clipping."
-    )
-    precision: Literal["float32", "bfloat16"] = Field(
-        default="float32",
-        description="Arithmetic of the training step. bfloat16: the matrix products of forward "
-        "and backward (autocast), with weights, optimiser and evaluations in float32; slower than "
-        "float32 on processors without bfloat16 arithmetic.",
-    )
-
-    @model_validator(mode="after")
-    def _momentum_is_for_sgd(self) -> OptimConfig:
-        if self.momentum and self.optimizer != "sgd":
-            raise ValueError(
-                f"`momentum` (={self.momentum}) applies to `optimizer` 'sgd' only; "
-                f"got '{self.optimizer}' (use `beta1` there)."
-            )
-        return self
-
-
-def _of_its_kind(task: Any) -> Any:
+def _task_of_its_kind(task: Any) -> Any:
     """Data as the kind of task that has its fields, so that complaints are about that kind."""
-    if isinstance(task, TaskConfig | SequenceConfig):
-        return task
-    kind = SequenceConfig if isinstance(task, Mapping) and "operation" in task else TaskConfig
-    return kind.model_validate(task)
+    return task_kind(task).model_validate(task) if isinstance(task, Mapping) else task
 
 
-AnyTaskConfig = Annotated[TaskConfig | SequenceConfig, BeforeValidator(_of_its_kind)]
+def _model_of_its_kind(model: Any, info: Any) -> Any:
+    """Data as the kind of model that has its fields, of those that the task can have if any."""
+    if not isinstance(model, Mapping):
+        return model
+    kinds = (*MODELS_OF.get(type(info.data.get("task")), ()), *get_args(AnyArchitecture))
+    return having(model, kinds, default=kinds[0]).model_validate(model)
 
 
 class RunConfig(BaseModel):
@@ -81,8 +50,13 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    task: AnyTaskConfig = Field(default_factory=TaskConfig, description="The task.")
-    model: Architecture = Field(default_factory=Architecture, description="The model.")
+    task: Annotated[AnyTaskConfig, BeforeValidator(_task_of_its_kind)] = Field(
+        default_factory=TaskConfig, description="The task."
+    )
+    model: Annotated[AnyArchitecture, BeforeValidator(_model_of_its_kind)] = Field(
+        default_factory=Architecture,
+        description="The model; without one, the task's usual kind as it comes.",
+    )
     optim: OptimConfig = Field(default_factory=OptimConfig, description="The optimiser.")
     schedule: ScheduleConfig = Field(
         default_factory=ScheduleConfig, description="Length, evaluations and checkpoints."
@@ -106,50 +80,94 @@ class RunConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _parts_are_nested(cls, data: Any) -> Any:
-        if isinstance(data, Mapping):
-            for name in data:
-                for part in _PARTS if name not in cls.model_fields else ():
-                    if any(name in model.model_fields for model in part_models(part)):
-                        raise ValueError(
-                            f"`{name}` is a field of `{part}`, not of RunConfig itself; use "
-                            f"`RunConfig().replace({name}={data[name]!r})`."
-                        )
-        return data
+        if not isinstance(data, Mapping):
+            return data
+        for name in data:
+            for part in _PARTS if name not in cls.model_fields else ():
+                if any(name in model.model_fields for model in part_models(part)):
+                    use = f"RunConfig().replace({name}={data[name]!r})"
+                    if name not in part_models(part)[0].model_fields:  # of another kind
+                        use = f"RunConfig({part}={{{name!r}: {data[name]!r}, ...}})"
+                    raise ValueError(
+                        f"`{name}` is a field of `{part}`, not of RunConfig itself; use `{use}`."
+                    )
+        return {"model": {}, **data}  # of the task's usual kind
 
     @model_validator(mode="after")
     def _training_fits_the_task(self) -> RunConfig:
-        size = self.optim.batch_size
-        if isinstance(self.task, SequenceConfig):
-            if size is None:
-                raise ValueError(
-                    "`batch_size` must be a number for a sequence task, which draws fresh examples "
-                    "at each step; got None."
-                )
-            if self.early_stop is not None:
-                raise ValueError(
-                    f"`early_stop` (={self.early_stop}) is about adversarial examples, which a "
-                    "sequence task does not have; use `stop_at`."
-                )
-            if self.model.attention != "causal":
-                raise ValueError(
-                    f"`attention` (={self.model.attention!r}) must be 'causal' for a sequence "
-                    "task: otherwise the model reads the answer that it has to give."
-                )
-        elif size is not None and size > self.task.n_train:
+        kinds = MODELS_OF[type(self.task)]
+        if type(self.model) not in kinds:
+            choices = " or ".join(kind.__name__ for kind in kinds)
             raise ValueError(
-                f"`batch_size` (={size}) must be at most `n_train` (={self.task.n_train})."
+                f"`model` must be of the kind {choices} for the task {self.task.label}; got a "
+                f"{type(self.model).__name__}. Give `model={kinds[0].__name__}()`."
+            )
+        if isinstance(self.task, SequenceConfig):
+            self._check_sequences()
+        else:
+            self._check_batch_size()
+        if isinstance(self.task, NOISY_CONFIGS):
+            self._check_noisy()
+        if self.optim.warmup_steps > self.schedule.n_steps:
+            raise ValueError(
+                f"`warmup_steps` (={self.optim.warmup_steps}) must be at most `n_steps` "
+                f"(={self.schedule.n_steps})."
             )
         return self
 
+    def _check_sequences(self) -> None:
+        if self.optim.batch_size is None:
+            raise ValueError(
+                "`batch_size` must be a number for a sequence task, which draws fresh examples "
+                "at each step; got None."
+            )
+        if self.early_stop is not None:
+            raise ValueError(
+                f"`early_stop` (={self.early_stop}) is about adversarial examples, which a "
+                "sequence task does not have; use `stop_at`."
+            )
+        if isinstance(self.model, Architecture) and self.model.attention != "causal":
+            raise ValueError(
+                f"`attention` (={self.model.attention!r}) must be 'causal' for a sequence "
+                "task: otherwise the model reads the answer that it has to give."
+            )
+
+    def _check_batch_size(self) -> None:
+        size, n_train = self.optim.batch_size, getattr(self.task, "n_train", None)
+        if size is not None and n_train is not None and size > n_train:
+            raise ValueError(f"`batch_size` (={size}) must be at most `n_train` (={n_train}).")
+
+    def _check_noisy(self) -> None:
+        if self.early_stop is not None:
+            raise ValueError(
+                f"`early_stop` (={self.early_stop}) is about adversarial examples, which a task "
+                "with wrong labels does not have; leave it out."
+            )
+        if self.optim.precision != "float32":
+            raise ValueError(
+                f"`precision` (={self.optim.precision!r}) must be 'float32' for a task with wrong "
+                "labels."
+            )
+
     @property
-    def spec(self) -> ModelSpec:
+    def spec(self) -> AnySpec:
         """The model to build: the architecture with the sizes that the task dictates."""
-        return ModelSpec(
-            **self.model.model_dump(),
-            d_vocab=self.task.n_tokens,
-            d_vocab_out=_n_classes(self.task),
-            n_ctx=self.task.context,
-        )
+        return spec_for(self.task, self.model)
+
+    @property
+    def transformer_spec(self) -> ModelSpec:
+        """The `spec` of a run that trains a transformer.
+
+        Raises:
+            ConfigError: If it trains another kind of model.
+        """
+        spec = self.spec
+        if not isinstance(spec, ModelSpec):
+            raise ConfigError(
+                f"`model` must be a transformer (an Architecture); got a "
+                f"{type(self.model).__name__}."
+            )
+        return spec
 
     @property
     def run_id(self) -> str:
@@ -159,8 +177,10 @@ class RunConfig(BaseModel):
         """
         data = self.model_dump(mode="json", exclude={"name"})
         for part, name, default in _LATER_FIELDS:
-            if data[part][name] == default:
-                del data[part][name]
+            if data[part].get(name) == default:
+                data[part].pop(name, None)
+        if data["task"].get("contents"):  # what a folder holds counts, not where it lies
+            del data["task"]["folder"]
         return short_hash(data)
 
     def replace(self, **changes: Any) -> RunConfig:
@@ -169,27 +189,20 @@ class RunConfig(BaseModel):
         Args:
             changes: Flat (`ratio=0.8, n_layers=1, lr=3e-4`), since field names are unique over
                 the parts, or nested (`task={"ratio": 0.8}`, `optim=OptimConfig(...)`). A `task`
-                that names the `operation` or `rule` of the other kind of task takes the place of
-                the present one.
+                that names the `rule`, `operation` or `modulus` of another kind of task takes the
+                place of the present one, and so does a `model` with the fields of another kind.
+                Another `optimizer` has its own usual momentum, unless one was set.
 
         Raises:
             ConfigError: If a name is no field of any part; the message lists the choices.
             pydantic.ValidationError: If a value breaks a field's rule (a `ValueError`).
         """
         data = self.model_dump()
-        parts = {name: set(data[name]) for name in _PARTS}
-        top = [name for name in data if name not in _PARTS]
+        changes = {**_usual_momentum(self.optim, changes), **changes}
         for name in [name for name in changes if name in _PARTS]:
-            value = changes.pop(name)
-            if name == "task" and _is_another_kind(value, data[name]):
-                data[name] = dict(value)
-            elif isinstance(value, Mapping):
-                unknown = sorted(set(value) - parts[name])
-                if unknown:
-                    raise ConfigError(_unknown_field(unknown[0], name, sorted(parts[name])))
-                data[name].update(value)
-            else:
-                data[name] = value.model_dump() if isinstance(value, BaseModel) else value
+            data[name] = _replaced(name, data[name], changes.pop(name))
+        top = [name for name in data if name not in _PARTS]
+        parts = {name: set(_kind_of(name, data[name]).model_fields) for name in _PARTS}
         for name, value in changes.items():
             if name in top:
                 data[name] = value
@@ -217,31 +230,53 @@ class RunConfig(BaseModel):
 _PARTS = ("task", "model", "optim", "schedule")
 
 # Fields that came after the first runs were stored, with the default that those had.
-_LATER_FIELDS = (("optim", "precision", "float32"), ("model", "positions", "learned"))
+_LATER_FIELDS = (
+    ("optim", "precision", "float32"),
+    ("optim", "lr_schedule", "constant"),
+    ("optim", "warmup_steps", 0),
+    ("model", "positions", "learned"),
+)
 
 
 def part_models(name: str) -> tuple[type[BaseModel], ...]:
     """The models that a field of `RunConfig` can be.
 
-    Two kinds of task, one model for each of the other parts, and none for a plain field.
+    Several kinds of task and of model, one for each of the other parts, none for a plain field.
     """
     kind = RunConfig.model_fields[name].annotation
     kinds = get_args(kind) or (kind,)
     return tuple(one for one in kinds if isinstance(one, type) and issubclass(one, BaseModel))
 
 
-def _is_another_kind(change: Any, present: Mapping[str, Any]) -> bool:
-    """Whether a change to the task names a field by which the other kind of task is known."""
-    known = [name for name in ("operation", "rule") if isinstance(change, Mapping)]
-    return any(name in change and name not in present for name in known)
+def _kind_of(part: str, data: Mapping[str, Any]) -> type[BaseModel]:
+    kinds = part_models(part)
+    return task_kind(data) if part == "task" else having(data, kinds, default=kinds[0])
 
 
-def _n_classes(task: TaskConfig | SequenceConfig) -> int:
-    from interp_shortcuts.tasks.rules import rule
+def _replaced(part: str, present: dict[str, Any], change: Any) -> dict[str, Any]:
+    """A part of a config after a change to it, as data."""
+    if isinstance(change, BaseModel):
+        return change.model_dump()
+    if not isinstance(change, Mapping):
+        return change
+    unknown = sorted(set(change) - set(present))
+    if not unknown:
+        return {**present, **change}
+    if part == "task" and any(name in unknown for marks in TASK_MARKS.values() for name in marks):
+        return dict(change)
+    if part == "model" and having(change, part_models(part), default=BaseModel) is not BaseModel:
+        return dict(change)
+    raise ConfigError(_unknown_field(unknown[0], part, sorted(present)))
 
-    if isinstance(task, SequenceConfig):
-        return task.n_tokens
-    return task.n_classes if task.n_classes is not None else rule(task.rule).n_classes
+
+def _usual_momentum(optim: OptimConfig, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The momentum that comes with a change of the optimiser, where none was set."""
+    nested = changes.get("optim", {})
+    flat = {**nested, **changes} if isinstance(nested, Mapping) else {}
+    kind = flat.get("optimizer")
+    if not isinstance(kind, str) or "momentum" in flat or not optim.has_usual_momentum:
+        return {}
+    return {"momentum": USUAL_MOMENTUM.get(kind, 0.0)}
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,8 +1,8 @@
 """Checkpoints that a user's own code wrote: safetensors or torch files, or state dicts in memory.
 
 Nothing is unpickled: torch files are read with `weights_only=True`. What a `HookedTransformer`'s
-state dict carries beside its parameters (causal masks, `IGNORE` constants) is left out; anything
-else that is not a parameter of the spec is an error.
+state dict carries beside its parameters (causal masks, `IGNORE` constants), and the second name of
+a tied matrix, is left out; anything else that is not a parameter of the spec is an error.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from interp_shortcuts.errors import StorageError
-from interp_shortcuts.models.build import without_extras
-from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.any_model import own_weights
+from interp_shortcuts.models.any_spec import AnySpec
 from interp_shortcuts.runs.checkpoint import (
     load_checkpoint,
     load_tensors,
@@ -31,7 +31,7 @@ _WRAPPERS = ("module.", "model.")
 _CURE = "Give the spec that the weights were trained with, or the right file."
 
 
-def foreign_weights(source: Path | Mapping[str, Any], *, spec: ModelSpec) -> dict[str, Tensor]:
+def foreign_weights(source: Path | Mapping[str, Any], *, spec: AnySpec) -> dict[str, Tensor]:
     """A copy of the weights in a user's file or state dict, in float32, verified against the spec.
 
     Args:
@@ -73,7 +73,7 @@ def _read_torch(path: Path) -> Mapping[str, Any]:
     return loaded
 
 
-def _select(state: Mapping[str, Any], *, spec: ModelSpec, source: str) -> dict[str, Tensor]:
+def _select(state: Mapping[str, Any], *, spec: AnySpec, source: str) -> dict[str, Tensor]:
     if not any(isinstance(value, Tensor) for value in state.values()):
         nests = [nest for nest in _NESTS if isinstance(state.get(nest), Mapping)]
         state = state[nests[0]] if nests else state
@@ -81,7 +81,7 @@ def _select(state: Mapping[str, Any], *, spec: ModelSpec, source: str) -> dict[s
         if state and all(name.startswith(wrapper) for name in state):
             state = {name.removeprefix(wrapper): value for name, value in state.items()}
     weights: dict[str, Tensor] = {}
-    for name, value in without_extras(state).items():
+    for name, value in own_weights(state, spec).items():
         if not isinstance(value, Tensor):
             raise StorageError(
                 f"{source}: `{name}` must be a tensor; got {type(value).__name__}. Give the "

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from interp_shortcuts.errors import InterpShortcutsError, StorageError
-from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.any_model import misfit
+from interp_shortcuts.models.any_spec import AnySpec
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.schedule import kept_steps
 from interp_shortcuts.runs.store import TRAIN_ANEW, RunFolder
@@ -45,21 +46,14 @@ def check_complete(
             )
 
 
-def check_task(task: Task, *, spec: ModelSpec) -> None:
-    """The spec has the classes of the task, and room for its tokens and positions."""
-    sizes = {
-        "d_vocab": (spec.d_vocab, "n_tokens", task.n_tokens),
-        "d_vocab_out": (spec.d_vocab_out, "n_classes", task.n_classes),
-        "n_ctx": (spec.n_ctx, "context", task.context),
-    }
-    for name, (ours, wanted, theirs) in sizes.items():
-        exact = name == "d_vocab_out"
-        if ours < theirs or (exact and ours != theirs):
-            raise StorageError(
-                f"The spec does not fit the task: `{name}` (={ours}) must be "
-                f"{'' if exact else 'at least '}the task's "
-                f"`{wanted}` (={theirs}). Give the spec or the task that belongs to the weights."
-            )
+def check_task(task: Task, *, spec: AnySpec) -> None:
+    """The spec has the classes of the task, and room for what it asks."""
+    fault = misfit(spec, task)
+    if fault is not None:
+        raise StorageError(
+            f"The spec does not fit the task: {fault} Give the spec or the task that belongs to "
+            "the weights."
+        )
 
 
 def check_fingerprint(task: Task, fingerprint: str | None, folder: RunFolder) -> None:

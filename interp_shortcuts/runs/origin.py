@@ -13,7 +13,7 @@ from torch import Tensor
 
 from interp_shortcuts.canonical import short_hash
 from interp_shortcuts.errors import IdenticalCheckpointsWarning, StorageError
-from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.any_spec import AnySpec
 from interp_shortcuts.runs.checkpoint import content_hash
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.tasks.base import Task
@@ -26,7 +26,7 @@ Source = Path | Mapping[str, Tensor]
 class Origin:
     """What a trajectory and its slices share."""
 
-    spec: ModelSpec
+    spec: AnySpec
     sources: Mapping[int, Source]
     load: Callable[[Source], dict[str, Tensor]]
     make_task: Callable[[], Task]

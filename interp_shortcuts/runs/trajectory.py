@@ -17,8 +17,8 @@ from typing import Any, overload
 from torch import Tensor
 
 from interp_shortcuts.errors import StorageError
-from interp_shortcuts.models.build import build, load_weights
-from interp_shortcuts.models.lens import HookedTransformer
+from interp_shortcuts.models.any_model import AnyModel, build_any, load_any
+from interp_shortcuts.models.any_spec import AnySpec
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.models.weights import Weights
 from interp_shortcuts.runs.checkpoint import load_checkpoint, read_header
@@ -102,7 +102,7 @@ class Trajectory:
         cls,
         checkpoints: Sequence[tuple[int, str | Path | Mapping[str, Any]]],
         *,
-        spec: ModelSpec,
+        spec: AnySpec,
         task: Task,
     ) -> Trajectory:
         """A trajectory of your own checkpoints.
@@ -112,7 +112,8 @@ class Trajectory:
                 dict, in increasing order of the steps. State dicts are copied here; when you
                 collect them in a training loop, clone them, since the optimiser changes their
                 tensors in place.
-            spec: The model that they belong to (`ModelSpec.from_model(model)`).
+            spec: The model that they belong to (`ModelSpec.from_model(model)`, or the `spec` of a
+                `TwoLayerNet`).
             task: What the model was trained on.
 
         Raises:
@@ -165,7 +166,7 @@ class Trajectory:
         return self._steps
 
     @property
-    def spec(self) -> ModelSpec:
+    def spec(self) -> AnySpec:
         """The model that the weights belong to."""
         return self._origin.spec
 
@@ -201,11 +202,11 @@ class Trajectory:
         """
         return self._origin.weights(self._known(step))
 
-    def model(self, step: int) -> HookedTransformer:
+    def model(self, step: int) -> AnyModel:
         """A fresh model with the weights at a step."""
         weights = self.weights(step)
-        model = build(self.spec)
-        load_weights(model, weights)
+        model = build_any(self.spec)
+        load_any(model, weights)
         return model
 
     def hash(self, step: int) -> str:
@@ -213,7 +214,16 @@ class Trajectory:
         return self._origin.hash(self._known(step))
 
     def stacked(self, steps: Sequence[int] | None = None) -> Weights:
-        """The weights of several steps as stacked float64 tensors; None: of all steps."""
+        """The weights of several steps as stacked float64 tensors; None: of all steps.
+
+        Raises:
+            StorageError: If the model is no transformer, whose weights alone are stacked.
+        """
+        if not isinstance(self.spec, ModelSpec):
+            raise StorageError(
+                "`stacked` needs the trajectory of a transformer; the spec of this one is a "
+                f"{type(self.spec).__name__}. Ask `weights(step)` for one step at a time."
+            )
         chosen = self._steps if steps is None else steps
         return Weights.stack([self.weights(step) for step in chosen], self.spec)
 
@@ -227,19 +237,19 @@ class Trajectory:
     def __contains__(self, step: object) -> bool:
         return step in self._steps
 
-    def __iter__(self) -> Iterator[tuple[int, HookedTransformer]]:
-        model = build(self.spec)
+    def __iter__(self) -> Iterator[tuple[int, AnyModel]]:
+        model = build_any(self.spec)
         for step in self._steps:
-            load_weights(model, self.weights(step))
+            load_any(model, self.weights(step))
             yield step, model
 
     @overload
-    def __getitem__(self, key: int) -> HookedTransformer: ...
+    def __getitem__(self, key: int) -> AnyModel: ...
 
     @overload
     def __getitem__(self, key: slice) -> Trajectory: ...
 
-    def __getitem__(self, key: int | slice) -> HookedTransformer | Trajectory:
+    def __getitem__(self, key: int | slice) -> AnyModel | Trajectory:
         """The model at a step, or the trajectory of the kept steps in a range of steps."""
         if not isinstance(key, slice):
             return self.model(key)
@@ -260,11 +270,10 @@ class Trajectory:
         return Trajectory(self._origin, kept)
 
     def __repr__(self) -> str:
-        spec = self.spec
         where = f", path='{self.path}'" if self.path is not None else ""
         return (
             f"Trajectory({len(self)} checkpoints, steps {self._steps[0]}-{self._steps[-1]}, "
-            f"{spec.n_layers} layers x {spec.n_heads} heads, d_model {spec.d_model}{where})"
+            f"{self.spec.sizes}{where})"
         )
 
     def _known(self, step: int) -> int:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from interp_shortcuts.sweeps.alignment import align as align
     from interp_shortcuts.sweeps.alignment import open_timelines as open_timelines
     from interp_shortcuts.sweeps.driver import run_sweep as run_sweep
+    from interp_shortcuts.sweeps.hidden_cells import HiddenCells as HiddenCells
+    from interp_shortcuts.sweeps.hidden_cells import hidden_cells as hidden_cells
     from interp_shortcuts.sweeps.interaction import Interaction as Interaction
     from interp_shortcuts.sweeps.interaction import find_interaction as find_interaction
     from interp_shortcuts.sweeps.interaction import interactions as interactions
@@ -42,6 +44,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "QUANTITIES": ".quantities",
         "Aligned": ".alignment",
         "Cell": ".plan",
+        "HiddenCells": ".hidden_cells",
         "Interaction": ".interaction",
         "Job": ".plan",
         "LocalEngine": ".local_engine",
@@ -53,6 +56,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "chance_distances": ".rates",
         "find_interaction": ".interaction",
         "generalisation_rates": ".rates",
+        "hidden_cells": ".hidden_cells",
         "interactions": ".interaction",
         "open_timelines": ".alignment",
         "parse_seeds": ".seeds",

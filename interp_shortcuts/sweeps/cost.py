@@ -11,8 +11,10 @@ heads and C classes:
 A training step costs three forwards of its batch (the backward counts two), an evaluation one
 forward of the training, validation and adversarial examples. A sequence task has T = 2 n + 2
 positions at length n, of which n + 1 are asked in the last layer and unembedded, averaged over the
-training lengths; it is evaluated at every length. Norms, softmax, the optimiser and
-the writing of checkpoints are left out.
+training lengths; it is evaluated at every length. Under label noise, evaluations are of the
+training and the test examples. A two-layer network of width M costs 2 M C an example, since its
+embedding is looked up; one on pictures, 2 for each entry of its matrices. Norms, softmax, the
+optimiser and the writing of checkpoints are left out.
 
 Seconds are the operations divided by a device's rate, which comes from timing some real steps of
 one setting there. Small models reach less than that rate: theirs is an underestimate.
@@ -23,11 +25,15 @@ from __future__ import annotations
 import tempfile
 import time
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
+from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.two_layer_spec import TwoLayerSpec
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.schedule import evaluation_steps
 from interp_shortcuts.tasks.config import TaskConfig
+from interp_shortcuts.tasks.modular_config import ModularConfig
 from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
 TIMED_STEPS = 8
@@ -54,29 +60,34 @@ class Timing:
 
 def forward_flops(config: RunConfig) -> int:
     """Operations of the forward of one example; see the module for the formula."""
-    task = config.task
+    task, spec = config.task, config.spec
     if isinstance(task, SequenceConfig):
         flops = [_sequence_flops(config, length) for length in task.train_lengths]
         return round(sum(flops) / len(flops))
-    model, positions = config.model, task.context
-    d, m = model.d_model, model.d_mlp
-    last = 2 * (4 * d**2 + 2 * model.n_heads * positions * d + 2 * d * m)
-    return _layers_flops(config, positions) + last + 2 * d * config.spec.d_vocab_out
+    if isinstance(spec, TwoLayerSpec):
+        return 2 * spec.width * spec.n_classes
+    if not isinstance(spec, ModelSpec):
+        return 2 * sum(prod(shape) for shape in spec.shapes.values() if len(shape) == 2)
+    d, m, positions = spec.d_model, spec.d_mlp, spec.n_ctx
+    last = 2 * (4 * d**2 + 2 * spec.n_heads * positions * d + 2 * d * m)
+    return _layers_flops(config, positions) + last + 2 * d * spec.d_vocab_out
 
 
 def _layers_flops(config: RunConfig, positions: int) -> int:
     """Operations of all layers but the last."""
-    d, m = config.model.d_model, config.model.d_mlp
+    model = config.transformer_spec
+    d, m = model.d_model, model.d_mlp
     layer = 2 * (4 * positions * d**2 + 2 * positions**2 * d + 2 * positions * d * m)
-    return (config.model.n_layers - 1) * layer
+    return (model.n_layers - 1) * layer
 
 
 def _sequence_flops(config: RunConfig, length: int) -> int:
     """Operations of the forward of one sequence."""
-    d, m = config.model.d_model, config.model.d_mlp
+    model = config.transformer_spec
+    d, m = model.d_model, model.d_mlp
     positions, asked = 2 * length + 2, length + 1
     last = 2 * (2 * (positions + asked) * d**2 + 2 * asked * positions * d + 2 * asked * d * m)
-    unembedding = 2 * asked * d * config.spec.d_vocab_out
+    unembedding = 2 * asked * d * model.d_vocab_out
     return _layers_flops(config, positions) + last + unembedding
 
 
@@ -84,7 +95,7 @@ def step_flops(config: RunConfig) -> int:
     """Operations of one training step."""
     task, size = config.task, config.optim.batch_size
     if size is None:  # the full batch, which a sequence task does not have
-        assert isinstance(task, TaskConfig)
+        assert not isinstance(task, SequenceConfig)
         size = task.n_train
     return 3 * forward_flops(config) * size
 
@@ -100,7 +111,11 @@ def _evaluation_flops(config: RunConfig) -> int:
     if isinstance(task, SequenceConfig):
         lengths = (*task.train_lengths, *task.heldout_lengths)
         return task.n_per_length * sum(_sequence_flops(config, length) for length in lengths)
-    return forward_flops(config) * (task.n_train + task.n_validation + task.n_adversarial)
+    if isinstance(task, ModularConfig):
+        return forward_flops(config) * task.n_pairs
+    if isinstance(task, TaskConfig):
+        return forward_flops(config) * (task.n_train + task.n_validation + task.n_adversarial)
+    return forward_flops(config) * (task.n_train + task.n_test)
 
 
 def time_steps(config: RunConfig, *, device: str = "cpu", threads: int = 1) -> Timing:
@@ -116,6 +131,7 @@ def time_steps(config: RunConfig, *, device: str = "cpu", threads: int = 1) -> T
         for name, n_steps in (("warm-up", 2), ("short", 2), ("long", 2 + TIMED_STEPS)):
             short = config.replace(
                 n_steps=n_steps,
+                warmup_steps=0,
                 dense_until=0,
                 every=10**6,
                 resume_every=10**6,

@@ -18,7 +18,15 @@ from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.run import Run
 from interp_shortcuts.runs.store import RunFolder, replacing
 from interp_shortcuts.sweeps.attempts import Attempt
-from interp_shortcuts.sweeps.columns import COLUMNS, JOB_STATUSES, SETTING_COLUMNS, typed
+from interp_shortcuts.sweeps.columns import COLUMNS as COLUMNS
+from interp_shortcuts.sweeps.columns import (
+    JOB_STATUSES,
+    NOISY_FINALS,
+    OF_NOISE,
+    columns_among,
+    columns_of,
+    typed,
+)
 from interp_shortcuts.sweeps.folder import SweepFolder
 from interp_shortcuts.sweeps.plan import Job, Sweep
 from interp_shortcuts.timelines.from_curves import run_phases
@@ -50,6 +58,12 @@ def results(folder: Path | str) -> pd.DataFrame:
           `n_adversarial` (examples asked);
         - `seconds` of training (missing if that is not known).
 
+        Under label noise the setting is `arithmetic`, `modulus`, `noise`, `train_fraction`,
+        `width`, `activation`, `optimizer`, `lr`, `weight_decay`, `n_steps` and the grid's other
+        fields, and the results are `chance`, `last_step`, the accuracies at the last evaluation
+        `final_clean`, `final_noisy`, `final_noisy_true` and `final_test` (missing for a group
+        without examples), `best_test` and `seconds`. What is no field of the model is missing.
+
     Raises:
         StorageError: If it is no sweep folder.
     """
@@ -57,7 +71,8 @@ def results(folder: Path | str) -> pd.DataFrame:
     sweep = home.read_sweep()
     order = {cell.label: index for index, cell in enumerate(sweep.cells)}
     jobs = sorted(sweep.jobs, key=lambda job: order[job.cell.label])
-    return typed([_row(home, job, sweep) for job in jobs], sweep.fields)
+    rows = [_row(home, job, sweep) for job in jobs]
+    return typed(rows, sweep.fields, columns_of(sweep.base.task))
 
 
 def write_results(folder: Path | str) -> tuple[Path, Path]:
@@ -91,19 +106,20 @@ def read_results(path: Path | str) -> pd.DataFrame:
             f"'{path}' cannot be read as a table ({str(error).strip()}). Give a results.csv or "
             "results.parquet, as `interp-shortcuts sweep results` writes them."
         ) from error
-    missing = [name for name in COLUMNS if name not in table]
+    columns = columns_among(table.columns)
+    missing = [name for name in columns.names if name not in table]
     if missing:
         raise StorageError(
             f"'{path}' is no table of results: it lacks the column"
             f"{'s' if len(missing) > 1 else ''} {', '.join(f'`{name}`' for name in missing)}."
         )
-    others = [name for name in table.columns if name not in COLUMNS]
+    others = [name for name in table.columns if name not in columns.names]
     try:
-        table = typed(table.to_dict("records"), others)
+        table = typed(table.to_dict("records"), others, columns)
     except (ValueError, TypeError) as error:
         raise StorageError(f"'{path}' has a value of the wrong type: {error}.") from error
     for name, known in (("status", JOB_STATUSES), ("outcome", ("", *OUTCOMES))):
-        unknown = sorted(set(table[name]) - set(known))
+        unknown = sorted(set(table[name]) - set(known)) if name in table else []
         if unknown:
             raise StorageError(
                 f"'{path}': `{name}` must be one of {', '.join(map(repr, known))}; "
@@ -122,7 +138,7 @@ def job_status(home: SweepFolder, job: Job) -> tuple[str, str]:
 def _row(home: SweepFolder, job: Job, sweep: Sweep) -> dict[str, Any]:
     attempts = home.attempts(job).read()
     run, status, error = _open(home, job, attempts)
-    setting = _setting(job.config)
+    setting, columns = _setting(job.config), columns_of(job.config.task)
     row = {
         "cell": job.cell.label,
         "seed": job.seed,
@@ -130,15 +146,17 @@ def _row(home: SweepFolder, job: Job, sweep: Sweep) -> dict[str, Any]:
         "run_id": job.config.run_id,
         "status": status,
         "error": error,
-        **{name: setting[name] for name in (*SETTING_COLUMNS, *sweep.fields)},
+        **{name: setting.get(name) for name in (*columns.setting, *sweep.fields)},
         "chance": _chance(job.config),
         "outcome": "",
-        "n_adversarial": setting["n_adversarial"],
+        "n_adversarial": setting.get("n_adversarial"),
     }
     if run is None:
         return row
     row |= {"error": _reason(run, status, attempts), "seconds": _seconds(run, attempts)}
     try:
+        if columns is OF_NOISE:
+            return row | _memorised(run)
         return row | _measured(run, finished=status == "finished")
     except InterpShortcutsError as damage:  # how it ended is known, what it learned is not
         return row | {"error": row["error"] or str(damage)}
@@ -171,6 +189,16 @@ def _measured(run: Run, *, finished: bool) -> dict[str, Any]:
         if not known:
             found["error"] = f"no adversarial accuracy in '{RunFolder(run.path).curves_path}'"
     return found
+
+
+def _memorised(run: Run) -> dict[str, Any]:
+    """What the learning curves say under label noise, also of a run that is not finished."""
+    curves = run.curves()
+    return {
+        "last_step": curves["step"].max(),
+        **{name: _at_end(curves, split) for name, split in NOISY_FINALS.items()},
+        "best_test": curves.loc[curves["split"] == "test", "accuracy"].max(),
+    }
 
 
 def _at_end(curves: pd.DataFrame, split: str) -> float | None:
@@ -235,7 +263,7 @@ def _seconds(run: Run, attempts: list[Attempt]) -> float | None:
 
 def _chance(config: RunConfig) -> float | None:
     try:
-        return 1 / config.spec.d_vocab_out
+        return 1 / config.spec.n_classes
     except ConfigError:  # a rule of the user's own, known where the sweep was started
         return None
 

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from interp_shortcuts.tasks.config import TaskConfig as TaskConfig
     from interp_shortcuts.tasks.described import task_of as task_of
     from interp_shortcuts.tasks.digits import Digits as Digits
+    from interp_shortcuts.tasks.digits_config import DigitsConfig as DigitsConfig
     from interp_shortcuts.tasks.features import FEATURES as FEATURES
     from interp_shortcuts.tasks.features import Feature as Feature
     from interp_shortcuts.tasks.features import feature as feature
     from interp_shortcuts.tasks.image_split import ImageSplit as ImageSplit
     from interp_shortcuts.tasks.modular import ModularArithmetic as ModularArithmetic
     from interp_shortcuts.tasks.modular_config import ModularConfig as ModularConfig
+    from interp_shortcuts.tasks.noisy_task import NOISE_GROUPS as NOISE_GROUPS
+    from interp_shortcuts.tasks.noisy_task import NoisyTask as NoisyTask
+    from interp_shortcuts.tasks.noisy_task import is_noisy_task as is_noisy_task
     from interp_shortcuts.tasks.ood_length import OOD_RANGE as OOD_RANGE
     from interp_shortcuts.tasks.ood_length import choose_ood_length as choose_ood_length
     from interp_shortcuts.tasks.pair_split import PairSplit as PairSplit
@@ -68,7 +72,11 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "task_of": ".described",
         "token_loss": ".target_scores",
         "Digits": ".digits",
+        "DigitsConfig": ".digits_config",
         "ImageSplit": ".image_split",
+        "NOISE_GROUPS": ".noisy_task",
+        "NoisyTask": ".noisy_task",
+        "is_noisy_task": ".noisy_task",
         "ModularArithmetic": ".modular",
         "ModularConfig": ".modular_config",
         "PairSplit": ".pair_split",

@@ -1,7 +1,8 @@
 """What training and measures ask of a task, whichever task it is.
 
 A new kind of task needs no common parent: it has these members, and that is all. `Task` is what
-every task has; `AnswerTask` is one whose answer is a single class, read at one position.
+every task has; a `TokenTask` is asked by tokens; `AnswerTask` is one whose answer is a single
+class, read at one position. Tasks with wrong labels are in `noisy_task.py`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from interp_shortcuts.tasks.examples import Examples
 from interp_shortcuts.tasks.split import Split
-from interp_shortcuts.tasks.target_split import TargetSplit
 
 
 @runtime_checkable
 class Task(Protocol):
-    """A rule to learn, its vocabulary and its splits."""
+    """A rule to learn, and its splits."""
 
     @property
     def name(self) -> str:
@@ -26,11 +27,11 @@ class Task(Protocol):
         ...
 
     @property
-    def splits(self) -> Mapping[str, Split] | Mapping[str, TargetSplit]:
+    def splits(self) -> Mapping[str, Examples]:
         """The fixed splits by name."""
         ...
 
-    def split(self, name: str) -> Split | TargetSplit:
+    def split(self, name: str) -> Examples:
         """The split of that name.
 
         Raises:
@@ -39,18 +40,8 @@ class Task(Protocol):
         ...
 
     @property
-    def n_tokens(self) -> int:
-        """Size of the input vocabulary."""
-        ...
-
-    @property
     def n_classes(self) -> int:
         """Number of classes, and of logits that the loss takes."""
-        ...
-
-    @property
-    def context(self) -> int:
-        """Number of tokens in the longest example."""
         ...
 
     @property
@@ -70,7 +61,22 @@ class Task(Protocol):
 
 
 @runtime_checkable
-class AnswerTask(Task, Protocol):
+class TokenTask(Task, Protocol):
+    """A task whose examples are sequences of tokens."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Size of the input vocabulary."""
+        ...
+
+    @property
+    def context(self) -> int:
+        """Number of tokens in the longest example."""
+        ...
+
+
+@runtime_checkable
+class AnswerTask(TokenTask, Protocol):
     """A task whose answer is one class, read at one position."""
 
     @property

@@ -31,6 +31,11 @@ class ImageSplit(Examples):
     true_labels: Int[Tensor, " example"]
 
     @property
+    def inputs(self) -> Float[Tensor, "example pixel"]:
+        """What a model reads: the pictures."""
+        return self.images
+
+    @property
     def noisy(self) -> Bool[Tensor, " example"]:
         """Whether the label is wrong."""
         return self.labels != self.true_labels

@@ -31,6 +31,11 @@ class PairSplit(Examples):
     true_labels: Int[Tensor, " example"]
 
     @property
+    def inputs(self) -> Int[Tensor, "example 2"]:
+        """What a model reads: the pairs of tokens."""
+        return self.tokens
+
+    @property
     def noisy(self) -> Bool[Tensor, " example"]:
         """Whether the label is wrong."""
         return self.labels != self.true_labels

@@ -33,6 +33,11 @@ class Split(Examples):
     shortcut_labels: Int[Tensor, " example"]
 
     @property
+    def inputs(self) -> Int[Tensor, "example position"]:
+        """What a model reads: the tokens."""
+        return self.tokens
+
+    @property
     def integers(self) -> Int[Tensor, "example integer_position"]:
         """The tokens without the `"="` at the end."""
         return self.tokens[:, :-1]

@@ -10,14 +10,14 @@ from typing import Protocol, TypeGuard, runtime_checkable
 
 import torch
 
-from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.tasks.base import Task, TokenTask
 from interp_shortcuts.tasks.target_split import TargetSplit
 
 _MEMBERS = ("batch", "train_lengths", "heldout_lengths")
 
 
 @runtime_checkable
-class TargetTask(Task, Protocol):
+class TargetTask(TokenTask, Protocol):
     """A task whose answer is a sequence of tokens, with lengths that are only evaluated.
 
     The split of each length n is called `length_<n>`.

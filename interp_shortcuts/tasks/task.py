@@ -20,13 +20,13 @@ from torch import Tensor
 from interp_shortcuts.canonical import short_hash
 from interp_shortcuts.errors import ConfigError, TaskError
 from interp_shortcuts.streams import numpy_stream
+from interp_shortcuts.tasks.any_config import AnyTaskConfig
 from interp_shortcuts.tasks.config import TaskConfig
 from interp_shortcuts.tasks.features import Feature, feature
 from interp_shortcuts.tasks.record import describe
 from interp_shortcuts.tasks.rules import RuleFunction, TaskRule
 from interp_shortcuts.tasks.rules import rule as registered_rule
 from interp_shortcuts.tasks.sampling import Drawn, Group, draw_groups
-from interp_shortcuts.tasks.sequence_config import SequenceConfig
 from interp_shortcuts.tasks.split import Split
 
 if TYPE_CHECKING:  # type checkers do not match a cached property with a protocol's property
@@ -143,7 +143,7 @@ class ShortcutTask:
 
     @classmethod
     def from_config(
-        cls, config: TaskConfig | SequenceConfig, *, seed: int, rule: TaskRule | None = None
+        cls, config: AnyTaskConfig, *, seed: int, rule: TaskRule | None = None
     ) -> ShortcutTask:
         """The task that a config describes.
 
@@ -154,7 +154,7 @@ class ShortcutTask:
 
         Raises:
             ConfigError: If the config's rule is not registered and none is given, or the config is
-                that of a sequence task.
+                that of another kind of task.
             TaskError: If the rule is not the one that the config was made with.
         """
         if not isinstance(config, TaskConfig):

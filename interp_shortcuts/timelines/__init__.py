@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .gap_over_seeds import GapOverSeeds as GapOverSeeds
     from .gap_over_seeds import gaps_over_seeds as gaps_over_seeds
     from .handover import HandoverEntry as HandoverEntry
+    from .hidden_progress import HiddenProgress as HiddenProgress
+    from .hidden_progress import find_hidden_progress as find_hidden_progress
     from .over_seeds import handover_table as handover_table
     from .over_seeds import lag_summary as lag_summary
     from .phase_rules import PhaseRules as PhaseRules
@@ -35,11 +37,13 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "Event": ".events",
         "GapOverSeeds": ".gap_over_seeds",
         "HandoverEntry": ".handover",
+        "HiddenProgress": ".hidden_progress",
         "OUTCOMES": ".phases",
         "PhaseRules": ".phase_rules",
         "Phases": ".phases",
         "Timeline": ".timeline",
         "find_gap": ".attribution_gap",
+        "find_hidden_progress": ".hidden_progress",
         "find_phases": ".phases",
         "gaps_over_seeds": ".gap_over_seeds",
         "handover_table": ".over_seeds",

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from interp_shortcuts.measures.attribution.gap import (
     THRESHOLD,
@@ -33,6 +33,7 @@ from interp_shortcuts.timelines.gap_readings import (
     reference_named,
     why_unread,
 )
+from interp_shortcuts.timelines.reached import begin_of_end
 from interp_shortcuts.timelines.timeline import Timeline
 
 ATTRIBUTION_VARIABLES = frozenset(
@@ -131,7 +132,7 @@ class AttributionGap:
             role = self.final_roles.get(name)
             if role in ("hero", "bloat"):
                 same = np.array([r == role for r in roles(self.delta[:, index], self.threshold)])
-                found[name] = self.steps[_begin_of_end(same)]
+                found[name] = self.steps[begin_of_end(same)]
         return found
 
     @property
@@ -247,9 +248,3 @@ def _nothing(
     return AttributionGap(
         method, reference, threshold, (), (), empty, empty, empty, empty, (), reason
     )
-
-
-def _begin_of_end(same: Bool[np.ndarray, " step"]) -> int:
-    """Where the unbroken run of True at the end begins; the last is True."""
-    broken = np.flatnonzero(~same)
-    return int(broken[-1]) + 1 if broken.size else 0

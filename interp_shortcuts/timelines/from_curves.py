@@ -54,4 +54,4 @@ def n_classes(run: Run) -> int:
     """
     splits = run.manifest.get("task", {}).get("splits", {})
     counts = splits.get("train", {}).get("label_counts")
-    return len(counts) if counts else run.config.spec.d_vocab_out
+    return len(counts) if counts else run.config.spec.n_classes

@@ -14,6 +14,7 @@ import pandas as pd
 from interp_shortcuts.measures.attribution.gap import Role
 from interp_shortcuts.timelines.attribution_gap import AttributionGap
 from interp_shortcuts.timelines.gap_over_seeds import GapOverSeeds
+from interp_shortcuts.timelines.words import capital, count_of, interval_text, listed, signed
 
 _ROLES = {"hero": "hidden hero", "bloat": "gradient bloat"}
 _MANY = {"hero": "hidden heroes", "bloat": "gradient bloats"}
@@ -30,7 +31,7 @@ def gap_sentences(gap: AttributionGap, joint: pd.DataFrame | None = None) -> lis
     found = []
     if reason := gap.why_no_rho():
         found.append(
-            f"{_capital(gap.method.name)} and {gap.reference.name} cannot be compared: {reason}."
+            f"{capital(gap.method.name)} and {gap.reference.name} cannot be compared: {reason}."
         )
     else:
         found += [_rho(gap), _roles(gap), _separation(gap)]
@@ -57,16 +58,11 @@ def p_text(value: float) -> str:
     return f"p = {value:.2g}" if value >= 0.001 else f"p = {value:.1g}"
 
 
-def count_of(n: int, what: str, many: str | None = None) -> str:
-    """`1 seed`, `3 seeds`."""
-    return f"{n:,} {what if n == 1 else many or what + 's'}"
-
-
 def _rho(gap: AttributionGap) -> str:
     return (
         f"At step {gap.steps[-1]:,}, {gap.method.name} and {gap.reference.name} rank the "
         f"{len(gap.components)} components with a Spearman correlation of "
-        f"{_signed(float(gap.rho[-1]))}."
+        f"{signed(float(gap.rho[-1]))}."
     )
 
 
@@ -96,12 +92,12 @@ def _separation(gap: AttributionGap) -> str:
 
 
 def _joint(row: Mapping[Any, Any]) -> str:
-    interval = _interval(row["joint_low"], row["joint_high"])
-    one_by_one = f"one by one they cost {_signed(row['sum_of_drops'])} in all"
+    interval = interval_text(row["joint_low"], row["joint_high"])
+    one_by_one = f"one by one they cost {signed(row['sum_of_drops'])} in all"
     ratio = float(row["super_additivity"])
-    times = f", a factor of {_signed(ratio, 1)}" if np.isfinite(ratio) else ""
+    times = f", a factor of {signed(ratio, 1)}" if np.isfinite(ratio) else ""
     return (
-        f"Taking {_SETS[row['component_set']]} away at once costs {_signed(row['joint_drop'])} of "
+        f"Taking {_SETS[row['component_set']]} away at once costs {signed(row['joint_drop'])} of "
         f"exact match{interval}; {one_by_one}{times}."
     )
 
@@ -119,13 +115,13 @@ def _mean_rho(found: GapOverSeeds) -> str:
     if not rho.n:
         return f"No run defines a rank correlation of {pair}.{undefined}{excluded}"
     spread = (
-        f" (sd {rho.sd:.2f}; 95% t interval {_signed(rho.low)} to {_signed(rho.high)}; bootstrap "
-        f"over seeds {_signed(rho.bootstrap_low)} to {_signed(rho.bootstrap_high)})"
+        f" (sd {rho.sd:.2f}; 95% t interval {signed(rho.low)} to {signed(rho.high)}; bootstrap "
+        f"over seeds {signed(rho.bootstrap_low)} to {signed(rho.bootstrap_high)})"
         if rho.n > 1
         else ""
     )
     return (
-        f"Over {count_of(rho.n, 'seed')}, Spearman's rho of {pair} is {_signed(rho.mean)} on "
+        f"Over {count_of(rho.n, 'seed')}, Spearman's rho of {pair} is {signed(rho.mean)} on "
         f"average{spread}.{undefined}{excluded}"
     )
 
@@ -150,10 +146,10 @@ def _stability(found: GapOverSeeds) -> list[str]:
         where = (
             f"Layer {most_layers[0]} has most of them: {count} of {total}."
             if len(most_layers) == 1
-            else f"Layers {_listed(most_layers)} have most of them: {count} each of {total}."
+            else f"Layers {listed(most_layers)} have most of them: {count} each of {total}."
         )
         sentences.append(
-            f"{_listed(names)} {are} in {most['seeds']} of {most['of']} seeds; some component is "
+            f"{listed(names)} {are} in {most['seeds']} of {most['of']} seeds; some component is "
             f"one in as many in {100 * most['p_any']:.2g}% of {stability.n_permutations:,} "
             f"shuffles of the ranks ({p_text(most['p_any'])}). {where}"
         )
@@ -191,23 +187,23 @@ def _closest(found: GapOverSeeds) -> list[str]:
             continue
         behind = ""
         if own is not None and not own["best"] and np.isfinite(own["behind"]):
-            interval = _interval(own["behind_low"], own["behind_high"])
-            behind = f"; {found.method} is behind it by {_signed(own['behind'])}{interval}"
+            interval = interval_text(own["behind_low"], own["behind_high"])
+            behind = f"; {found.method} is behind it by {signed(own['behind'])}{interval}"
         sentences.append(
-            f"Closest to {reference}: {best['method']}, mean rho {_signed(best['mean'])}"
-            f"{_interval(best['low'], best['high'])}, n = {best['n']}{behind}."
+            f"Closest to {reference}: {best['method']}, mean rho {signed(best['mean'])}"
+            f"{interval_text(best['low'], best['high'])}, n = {best['n']}{behind}."
         )
     return sentences
 
 
 def _joint_mean(row: Mapping[Any, Any]) -> str:
     ratio = float(row["ratio_of_means"])
-    times = f": a factor of {_signed(ratio, 1)} between the means" if np.isfinite(ratio) else ""
+    times = f": a factor of {signed(ratio, 1)} between the means" if np.isfinite(ratio) else ""
     return (
         f"Taking {_SETS[row['component_set']].replace('its', 'a run’s')} away at once costs "
-        f"{_signed(row['joint_mean'])} of exact match on average"
-        f"{_interval(row['joint_low'], row['joint_high'])}, one by one "
-        f"{_signed(row['sum_mean'])} in all{times} (n = {row['joint_n']} seeds)."
+        f"{signed(row['joint_mean'])} of exact match on average"
+        f"{interval_text(row['joint_low'], row['joint_high'])}, one by one "
+        f"{signed(row['sum_mean'])} in all{times} (n = {row['joint_n']} seeds)."
     )
 
 
@@ -221,25 +217,9 @@ def _agreement(found: GapOverSeeds) -> list[str]:
         return []
     parts = [f"{100 * row['same_role']:.0f}% at {row['threshold']:g}" for row in others]
     return [
-        f"Of the components, {_listed(parts)} ranks keep the role they have at {found.threshold:g}."
+        f"Of the components, {listed(parts)} ranks keep the role they have at {found.threshold:g}."
     ]
 
 
 def _is_role_set(row: Mapping[Any, Any]) -> bool:
     return row["component_set"] in _SETS and bool(np.isfinite(row["joint_mean"]))
-
-
-def _interval(low: float, high: float) -> str:
-    return f" ({_signed(low)} to {_signed(high)})" if np.isfinite(low) and np.isfinite(high) else ""
-
-
-def _signed(value: float, digits: int = 2) -> str:
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

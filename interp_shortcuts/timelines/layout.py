@@ -17,8 +17,13 @@ import numpy as np
 import xarray as xr
 
 from interp_shortcuts.errors import MeasureError
+from interp_shortcuts.tasks.any_config import NOISE_GROUPS
 
-LABEL_ORDER = {"split": ("train", "consistent", "anti", "validation", "adversarial")}
+_SHORTCUT_SPLITS = ("train", "consistent", "anti", "validation", "adversarial")
+LABEL_ORDER = {
+    "split": (*_SHORTCUT_SPLITS, "clean", "noisy", "noisy_true", "test"),
+    "group": ("consistent", "anti", *NOISE_GROUPS),
+}
 """Labels that come in this order whatever is measured first; others in order of appearance."""
 
 

@@ -29,8 +29,8 @@ from interp_shortcuts.errors import MeasureError
 from interp_shortcuts.measures.along import located
 from interp_shortcuts.measures.base import Measure
 from interp_shortcuts.measures.observation import Observation
-from interp_shortcuts.models.build import build, load_weights
-from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.any_model import build_any, load_any
+from interp_shortcuts.models.any_spec import AnySpec
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.timelines.measured import require_dataset
@@ -59,7 +59,7 @@ class Done(NamedTuple):
 class Job:
     """What a process must know to measure the checkpoints of a trajectory."""
 
-    spec: ModelSpec
+    spec: AnySpec
     task: Task
     measures: tuple[Measure, ...]
 
@@ -165,7 +165,7 @@ def serve(connection: Connection, sent: bytes, threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tracker's
     torch.set_num_threads(threads)
     job: Job = pickle.loads(sent)
-    model = build(job.spec)
+    model = build_any(job.spec)
     connection.send("ready")
     while True:
         try:
@@ -177,7 +177,7 @@ def serve(connection: Connection, sent: bytes, threads: int) -> None:
 
 def _answer(job: Job, model: nn.Module, request: Request) -> Done | Exception:
     try:
-        load_weights(model, {name: torch.from_numpy(a) for name, a in request.weights.items()})
+        load_any(model, {name: torch.from_numpy(a) for name, a in request.weights.items()})
         found: dict[str, xr.Dataset] = {}
         for done in job.measured(model, request.step, request.keys):
             found |= done.results

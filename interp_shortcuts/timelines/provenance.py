@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from interp_shortcuts.canonical import canonical_json
-from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.any_spec import AnySpec
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.tasks.base import Task
 
@@ -17,7 +17,7 @@ PACKAGES = ("interp-shortcuts", "torch", "transformer-lens", "numpy", "xarray")
 def timeline_attrs(
     *,
     task: Task,
-    spec: ModelSpec,
+    spec: AnySpec,
     run_id: str,
     source: str,
     config: RunConfig | None = None,

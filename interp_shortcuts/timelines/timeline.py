@@ -130,11 +130,20 @@ class Timeline:
         """The interactive circuit timeline; options are those of `plots.timeline_figure`.
 
         Of a run of a sequence task: attribution against importance over training, with the options
-        of `timelines.find_gap`, and `step_scale`.
+        of `timelines.find_gap`, and `step_scale`. Of a run under label noise: hidden progress, with
+        the options of `timelines.find_hidden_progress`, and `step_scale`.
         """
-        from interp_shortcuts.plots import gap_course_figure, timeline_figure
+        from interp_shortcuts.plots import gap_course_figure, progress_figure, timeline_figure
         from interp_shortcuts.timelines.attribution_gap import about_the_gap, find_gap
+        from interp_shortcuts.timelines.hidden_progress import (
+            about_label_noise,
+            find_hidden_progress,
+        )
 
+        if about_label_noise(self.data):
+            scale = options.pop("step_scale", "log")
+            found = find_hidden_progress(self, **options)
+            return progress_figure(self, found, step_scale=scale)
         if about_the_gap(self.data):
             scale = options.pop("step_scale", "linear")
             return gap_course_figure(find_gap(self, **options), step_scale=scale)
@@ -152,11 +161,15 @@ class Timeline:
         Args:
             path: The HTML file, or a folder, where it is called `report.html`.
             options: Those of `reports.write_report`; of a run of a sequence task, those of
-                `reports.write_gap_report`.
+                `reports.write_gap_report`; of a run under label noise, those of
+                `reports.write_modular_report`.
         """
-        from interp_shortcuts.reports import write_gap_report, write_report
+        from interp_shortcuts.reports import write_gap_report, write_modular_report, write_report
         from interp_shortcuts.timelines.attribution_gap import about_the_gap
+        from interp_shortcuts.timelines.hidden_progress import about_label_noise
 
+        if about_label_noise(self.data):
+            return write_modular_report(self, path, **options)
         if about_the_gap(self.data):
             return write_gap_report(self, path, **options)
         return write_report(self, path, **options)

@@ -74,6 +74,11 @@ def _by_measure(timeline: Timeline) -> dict[str, list[str]]:
 
 def _story(timeline: Timeline) -> tuple[str, str]:
     """Outcome and sentence; a dataset that phases cannot be read from must still show itself."""
+    from interp_shortcuts.timelines.hidden_progress import about_label_noise
+    from interp_shortcuts.timelines.story import story
+
+    if about_label_noise(timeline.data):
+        return "none of a hand-over: the labels are noisy", " ".join(story(timeline.data))
     try:
         phases = timeline.phases()
     except MeasureError as error:

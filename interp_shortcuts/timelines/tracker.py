@@ -7,8 +7,7 @@ measure is taken in `cadence`; what the measures compute is theirs.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import xarray as xr
 from torch import nn
@@ -19,12 +18,12 @@ from interp_shortcuts.measures.along import located
 from interp_shortcuts.measures.base import Measure
 from interp_shortcuts.measures.observation import Observation
 from interp_shortcuts.measures.registry import default_measures
-from interp_shortcuts.models.build import eager, weights_of
-from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.any_model import own_model, weights_of_any
+from interp_shortcuts.models.any_spec import AnySpec
 from interp_shortcuts.runs.checkpoint import content_hash
-from interp_shortcuts.runs.run import Run
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.base import Task
+from interp_shortcuts.timelines.asked import checked_measures, checked_source
 from interp_shortcuts.timelines.cache import Kept, MeasureCache
 from interp_shortcuts.timelines.cadence import checked_cadence, marked
 from interp_shortcuts.timelines.layout import put_together
@@ -57,11 +56,13 @@ class CircuitTracker:
     Args:
         source: A trajectory, or a task for `observe`.
         measures: What to measure, one measure or several; None means
-            `default_measures(task)`.
+            `default_measures(task, spec)`; where a task is given without a spec, the first observed
+            model says which those are.
         cadence: Every how many checkpoints (or observations) a measure is taken, by its `name`;
             1 for those left out, or one number for all. Written into the variables' attribute
             `cadence`. Changing it measures only what is missing.
-        spec: With a task: the spec that observed models must have; None means that of the first.
+        spec: With a task: the spec that observed models must have (a `ModelSpec` or a
+            `TwoLayerSpec`); None means that of the first.
         cache: Read and write the measurements in the run folder; without one, nothing is kept.
         progress: Show one bar over checkpoints and measures if it takes more than two seconds.
         workers: How many processes measure the checkpoints of a trajectory, this one included. They
@@ -72,8 +73,8 @@ class CircuitTracker:
 
     Raises:
         MeasureError: If `source` is neither a trajectory nor a task, if `measures` is empty, names
-            one twice, or holds something else, if `cadence` is below 1 or names something else, or
-            if `workers` is below 1.
+            one twice, or holds something else, if one does not fit the task or the model, if
+            `cadence` is below 1 or names something else, or if `workers` is below 1.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class CircuitTracker:
         *,
         measures: Measure | Sequence[Measure] | None = None,
         cadence: Mapping[str, int] | int = 1,
-        spec: ModelSpec | None = None,
+        spec: AnySpec | None = None,
         cache: bool = True,
         progress: bool = True,
         workers: int = 1,
@@ -94,19 +95,23 @@ class CircuitTracker:
                 "`spec` must be left out with a trajectory, or be the trajectory's own: got "
                 f"{spec}, and the trajectory has {trajectory.spec}."
             )
-        self.measures = checked_measures(
-            default_measures(self.task) if measures is None else measures, self._source
-        )
-        self.cadence = checked_cadence(cadence, [measure.name for measure in self.measures])
         self.spec = spec if trajectory is None else trajectory.spec
+        self._by_default, self._asked_cadence = measures is None, cadence
+        self._take(default_measures(self.task, self.spec) if measures is None else measures)
         self.cache = cache
         self.progress = progress
         if workers < 1:
             raise MeasureError(f"`workers` (={workers}) must be at least 1.")
         self.workers = workers
-        self._observed = {measure.key: Measured(measure) for measure in self.measures}
         self._hashes: dict[int, str] = {}
         self._timeline: Timeline | None = None
+
+    def _take(self, measures: object) -> None:
+        """Checks the measures and their cadences, and makes room for what they give."""
+        self.measures = checked_measures(measures, self._source, spec=self.spec)
+        names = [measure.name for measure in self.measures]
+        self.cadence = checked_cadence(self._asked_cadence, names)
+        self._observed = {measure.key: Measured(measure) for measure in self.measures}
 
     @property
     def trajectory(self) -> Trajectory | None:
@@ -181,8 +186,8 @@ class CircuitTracker:
 
         Args:
             step: The training step; larger than that of the observation before.
-            model: A `HookedTransformer`, in whatever mode; of a compiled one the eager module is
-                used.
+            model: A `HookedTransformer` or a `TwoLayerNet`, in whatever mode; of a compiled one the
+                eager module is used.
             last: Take every measure, whatever its cadence; say so at the last observation, which
                 the tracker cannot know, and the measures end where the timeline ends.
 
@@ -197,22 +202,25 @@ class CircuitTracker:
             )
         step = operator.index(step)
         self._check_step(step)
-        own = eager(model)
+        own = own_model(model)
         observation = Observation(own, self.task, step)
-        if self.spec is not None and observation.spec != self.spec:
+        spec = observation.any_spec
+        if self.spec is None:
+            self._settle_for(spec)
+        elif spec != self.spec:
             raise MeasureError(
-                f"The model at step {step} must have the spec {self.spec}; it has "
-                f"{observation.spec}. Use one tracker for each model."
+                f"The model at step {step} must have the spec {self.spec}; it has {spec}. Use one "
+                "tracker for each model."
             )
         results = {}
         for measure in self.measures:
             if last or len(self._hashes) % self.cadence[measure.name] == 0:
                 with located(measure.name, step):
                     results[measure.key] = require_dataset(measure, measure.measure(observation))
-        digest = content_hash(weights_of(own))
+        digest = content_hash(weights_of_any(own))
         for key, result in results.items():
             self._observed[key].add_one(step, digest, result)
-        self.spec = observation.spec
+        self.spec = spec
         self._hashes[step] = digest
         self._timeline = None
 
@@ -220,6 +228,13 @@ class CircuitTracker:
         names = ", ".join(measure.name for measure in self.measures)
         what = self.trajectory if self.trajectory is not None else f"task {self.task.name}"
         return f"CircuitTracker({what}; measures: {names})"
+
+    def _settle_for(self, spec: AnySpec) -> None:
+        """Makes sure that the measures fit the first model; default ones follow its kind."""
+        if self._by_default and not all(one.fits(self.task, spec) for one in self.measures):
+            self._take(default_measures(self.task, spec))
+        for measure in self.measures:
+            measure.require_kind(self.task, spec)
 
     def _check_step(self, step: int) -> None:
         if step < 0:
@@ -256,72 +271,3 @@ class CircuitTracker:
 
     def _as_timeline(self, parts: Sequence[xr.Dataset], *, run_id: str) -> Timeline:
         return Timeline(put_together(parts).assign_attrs(self._attrs(run_id=run_id)))
-
-
-def checked_source(source: object) -> Trajectory | Task:
-    """The source; a run or a path is refused with what to give instead.
-
-    Raises:
-        MeasureError: If it is neither a trajectory nor a task.
-    """
-    if isinstance(source, Trajectory):
-        return source
-    if isinstance(source, Run):
-        raise MeasureError(
-            f"`source` must be a trajectory or a task; got {source!r}. Give `run.trajectory()`."
-        )
-    if isinstance(source, str | Path):
-        raise MeasureError(
-            f"`source` must be a trajectory or a task; got {str(source)!r}. For a run folder, give "
-            f"`Trajectory.open({str(source)!r})`."
-        )
-    if isinstance(source, type) or not isinstance(source, Task):
-        raise MeasureError(
-            "`source` must be a trajectory, such as `Trajectory.open(path)` or "
-            f"`run.trajectory()`, or a task; got {source!r}."
-        )
-    return source
-
-
-def checked_measures(
-    measures: object, source: Trajectory | Task | None = None
-) -> tuple[Measure, ...]:
-    """The measures as a tuple; one measure needs no list.
-
-    Args:
-        measures: One measure or several.
-        source: What they are taken of; they are then settled for it (see `Measure.settled`).
-
-    Raises:
-        MeasureError: If there are none, one is there twice or has no name, something is no
-            measure, or one asks another kind of task.
-    """
-    if isinstance(measures, Measure):
-        measures = (measures,)
-    if isinstance(measures, str | type) or not isinstance(measures, Iterable):
-        raise MeasureError(
-            f"`measures` must hold measures, such as `[QKSpearman()]`; got {measures!r}."
-        )
-    measures = tuple(measures)
-    if not measures:
-        raise MeasureError("`measures` must hold at least one measure; got none.")
-    for measure in measures:
-        if not isinstance(measure, Measure):
-            raise MeasureError(
-                f"`measures` must hold measures, such as `QKSpearman()`; got {measure!r}."
-            )
-        if not isinstance(getattr(measure, "name", None), str):
-            raise MeasureError(
-                f"The measure `{type(measure).__name__}` must have a `name`; give its class one: "
-                '`name: ClassVar[str] = "my_measure"`.'
-            )
-    if source is not None:
-        task = source.task if isinstance(source, Trajectory) else source
-        for measure in measures:
-            measure.require_kind(task)
-        measures = tuple(measure.settled(source) for measure in measures)
-    keys = [measure.key for measure in measures]
-    for index, key in enumerate(keys):
-        if key in keys[:index]:
-            raise MeasureError(f"`measures` holds {measures[index]} twice; give it once.")
-    return measures

@@ -16,7 +16,7 @@ from tqdm.auto import tqdm
 
 from interp_shortcuts.measures.along import CHUNK, SECONDS_BEFORE_BAR, along_steps, located
 from interp_shortcuts.measures.base import Measure, WeightsMeasure
-from interp_shortcuts.models.build import build, load_weights
+from interp_shortcuts.models.any_model import build_any, load_any
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.timelines.cache import Kept, MeasureCache
 from interp_shortcuts.timelines.cadence import due, marked
@@ -159,13 +159,13 @@ class Tracking:
 
     def _measured_here(self, job: Job, pending: Pending) -> Iterator[Done]:
         """What this process measures, for as long as there are steps left."""
-        model = build(job.spec)
+        model = build_any(job.spec)
         while pending:
             try:
                 step, keys = pending.popleft()
             except IndexError:  # another process took the last one
                 return
-            load_weights(model, self.trajectory.weights(step))
+            load_any(model, self.trajectory.weights(step))
             yield from job.measured(model, step, keys)
 
     def _measured_together(self, job: Job, pending: Pending, others: Processes) -> Iterator[int]:

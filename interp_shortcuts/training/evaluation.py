@@ -1,6 +1,7 @@
 """How a model does on each split of a task: the numbers of a learning curve.
 
-Here for tasks whose answer is one class; `evaluate` hands a sequence task to `sequence_scores`.
+Here for tasks whose answer is one class; `evaluate` hands a sequence task to `sequence_scores`,
+and one with wrong training labels to `noisy_scores`.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from interp_shortcuts.errors import ConfigError
 from interp_shortcuts.models.chunks import ChunkedSequences
 from interp_shortcuts.models.hooks import reading
 from interp_shortcuts.models.lens import HookedTransformer
 from interp_shortcuts.tasks.base import AnswerTask, Task, is_answered
+from interp_shortcuts.tasks.noisy_task import is_noisy_task
 from interp_shortcuts.tasks.sequences import SequenceTask
 from interp_shortcuts.tasks.split import Split, rows_in_train
+from interp_shortcuts.training.noisy_scores import noisy_scores
 from interp_shortcuts.training.sequence_scores import sequence_scores
 
 Scores = dict[str, dict[str, Any]]
@@ -40,14 +43,14 @@ def chunked_splits(model: HookedTransformer, task: AnswerTask) -> dict[str, Chun
 
 
 def evaluate(
-    model: HookedTransformer,
+    model: nn.Module,
     task: Task,
     chunked: Mapping[str, ChunkedSequences] | None = None,
 ) -> Scores:
     """Loss, accuracy and shortcut rate on every split; the model is left as it was.
 
     Args:
-        model: The model; hooks do not act.
+        model: The model; hooks do not act, unless the task has wrong training labels.
         task: The task.
         chunked: What `chunked_splits` gave for a model of this size and this task, if its answer
             is one class.
@@ -55,17 +58,20 @@ def evaluate(
     Returns:
         For each split: `loss` (mean, nats), `accuracy` and `shortcut_rate` (the fraction whose
         prediction is the shortcut's label), `n` (examples). An empty split has None and n = 0.
-        For a sequence task, `accuracy` is the exact match and there is no `shortcut_rate`.
+        For a sequence task, `accuracy` is the exact match and there is no `shortcut_rate`; nor is
+        there one for a task with wrong training labels.
 
     Raises:
-        ConfigError: If the task is of neither kind.
+        ConfigError: If the task is of no known kind.
     """
     if isinstance(task, SequenceTask):
         return sequence_scores(model, task)
+    if is_noisy_task(task):
+        return noisy_scores(model, task)
     if not is_answered(task):
         raise ConfigError(
-            "`task` must be a SequenceTask or have the members of an AnswerTask; got "
-            f"{type(task).__name__}."
+            "`task` must be a SequenceTask, or have the members of an AnswerTask or a NoisyTask; "
+            f"got {type(task).__name__}."
         )
     found: dict[str, Float[Tensor, "example class"]] = {}
     with reading(model) as eager_model:

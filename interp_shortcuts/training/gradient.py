@@ -16,6 +16,7 @@ from torch import Tensor
 from interp_shortcuts.models.chunks import ChunkedSequences
 from interp_shortcuts.models.lens import HookedTransformer
 from interp_shortcuts.tasks.base import AnswerTask
+from interp_shortcuts.tasks.noisy_task import NoisyTask
 
 
 class MeanLoss:
@@ -24,7 +25,7 @@ class MeanLoss:
     def __init__(
         self,
         model: HookedTransformer,
-        task: AnswerTask,
+        task: AnswerTask | NoisyTask,
         train: ChunkedSequences,
         *,
         precision: Literal["float32", "bfloat16"] = "float32",
@@ -34,7 +35,7 @@ class MeanLoss:
         Args:
             model: The model in training; its parameters receive the gradients.
             task: The task, whose loss it is.
-            train: The task's split `"train"`, in chunks.
+            train: The task's split `"train"`, in chunks, and where it is read.
             precision: Of the matrix products; see `OptimConfig`.
         """
         self.model = model
@@ -42,7 +43,7 @@ class MeanLoss:
         self._autocast = precision == "bfloat16"
         self._train = train
         split, device = task.split("train"), model.W_E.device
-        self._tokens, self._labels = split.tokens.to(device), split.labels.to(device)
+        self._tokens, self._labels = split.inputs.to(device), split.labels.to(device)
 
     def backward(self, batch: Int[Tensor, " example"] | None = None) -> float:
         """Add the gradient of the mean loss to the parameters' `grad`.
@@ -58,7 +59,7 @@ class MeanLoss:
             batch = batch.to(labels.device)
             labels = labels[batch]
             sequences = ChunkedSequences.of(
-                self._tokens[batch], self.model, position=self.task.read_position, share=False
+                self._tokens[batch], self.model, position=self._train.position, share=False
             )
         total = 0.0
         with torch.autocast(labels.device.type, dtype=torch.bfloat16, enabled=self._autocast):

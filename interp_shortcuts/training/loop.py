@@ -17,8 +17,7 @@ import torch
 from tqdm.auto import tqdm
 
 from interp_shortcuts.errors import ConfigError, DivergedError
-from interp_shortcuts.models.build import build, load_weights, weights_of
-from interp_shortcuts.models.lens import HookedTransformer
+from interp_shortcuts.models.any_model import AnyModel, build_any, load_any, weights_of_any
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.lock import training_lock
 from interp_shortcuts.runs.run import Run
@@ -28,7 +27,7 @@ from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.training.environment import training_environment
 from interp_shortcuts.training.evaluation import Scores
 from interp_shortcuts.training.objective import Objective, objective_of, the_task
-from interp_shortcuts.training.optim import make_optimizer
+from interp_shortcuts.training.optim import learning_rate, make_optimizer, set_learning_rate
 from interp_shortcuts.training.resume import ResumeState
 from interp_shortcuts.training.session import Session, ended_run, log, read_state
 
@@ -105,7 +104,7 @@ class Trainee:
 
     config: RunConfig
     task: Task
-    model: HookedTransformer
+    model: AnyModel
     optimizer: torch.optim.Optimizer
     objective: Objective
     step: int = 0
@@ -116,12 +115,12 @@ class Trainee:
         cls, config: RunConfig, task: Task, state: ResumeState | None, *, device: str
     ) -> Trainee:
         """The initial model, or the one that a state holds."""
-        model = build(config.spec, seed=config.seed, device=device)
+        model = build_any(config.spec, seed=config.seed, device=device)
         optimizer = make_optimizer(config.optim, model.parameters())
         objective = objective_of(config, task, model)
         trainee = cls(config, task, model, optimizer, objective)
         if state is not None:
-            load_weights(model, state.weights)
+            load_any(model, state.weights)
             optimizer.load_state_dict(state.optimizer)
             objective.restore(state.batches)
             trainee.step, trainee.perfect = state.step, state.perfect
@@ -147,8 +146,10 @@ class Trainee:
         """
         if not math.isfinite(loss):
             raise DivergedError(f"the loss is {loss} at step {self.step}")
-        if self.config.optim.grad_clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.optim.grad_clip)
+        optim, n_steps = self.config.optim, self.config.schedule.n_steps
+        if optim.grad_clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), optim.grad_clip)
+        set_learning_rate(self.optimizer, learning_rate(optim, self.step, n_steps=n_steps))
         self.optimizer.step()
         self.step += 1
 
@@ -180,7 +181,7 @@ class Trainee:
             task_fingerprint=self.task.fingerprint,
             threads=threads,
             perfect=self.perfect,
-            weights=weights_of(self.model),
+            weights=weights_of_any(self.model),
             optimizer=self.optimizer.state_dict(),
             batches=self.objective.state(),
         )
@@ -239,7 +240,7 @@ def turns(session: Session, trainee: Trainee, *, resumed: bool) -> Iterator[Scor
             if trainee.step in evaluated:
                 scores = trainee.evaluate()
                 if trainee.step in kept or trainee.stops_early:
-                    session.keep(trainee.step, weights_of(trainee.model))
+                    session.keep(trainee.step, weights_of_any(trainee.model))
                 session.record(trainee.step, scores)
             last = trainee.step == schedule.n_steps or trainee.stops_early
             if last or trainee.step % schedule.resume_every == 0:

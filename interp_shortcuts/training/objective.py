@@ -10,16 +10,22 @@ from typing import Any, Protocol, runtime_checkable
 from torch import Tensor
 
 from interp_shortcuts.errors import ConfigError
+from interp_shortcuts.models.any_model import AnyModel
 from interp_shortcuts.models.lens import HookedTransformer
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.tasks.base import AnswerTask, Task, is_answered
+from interp_shortcuts.tasks.config import TaskConfig
 from interp_shortcuts.tasks.described import task_of
-from interp_shortcuts.tasks.sequence_config import SequenceConfig
+from interp_shortcuts.tasks.digits import Digits
+from interp_shortcuts.tasks.modular import ModularArithmetic
+from interp_shortcuts.tasks.noisy_task import is_noisy_task
 from interp_shortcuts.tasks.sequences import SequenceTask
 from interp_shortcuts.tasks.task import ShortcutTask
 from interp_shortcuts.training.classification import Classification
 from interp_shortcuts.training.evaluation import Scores
 from interp_shortcuts.training.fresh_sequences import FreshSequences
+from interp_shortcuts.training.noisy_classification import NoisyClassification
+from interp_shortcuts.training.optim import check_optimizer
 
 
 @runtime_checkable
@@ -68,14 +74,24 @@ class Objective(Protocol):
         ...
 
 
-def objective_of(config: RunConfig, task: Task, model: HookedTransformer) -> Objective:
+def objective_of(config: RunConfig, task: Task, model: AnyModel) -> Objective:
     """The objective of a run.
 
     Args:
         config: The run.
         task: Its task, from `the_task`.
         model: The model in training, whose parameters receive the gradients.
+
+    Raises:
+        ConfigError: If the model cannot be trained on a task of this kind.
     """
+    if is_noisy_task(task):
+        return NoisyClassification(config, task, model)
+    if not isinstance(model, HookedTransformer):
+        raise ConfigError(
+            f"`model` must be a HookedTransformer for the task {task.name}; got "
+            f"{type(model).__name__}."
+        )
     if isinstance(task, SequenceTask):
         return FreshSequences(config, task, model)
     return Classification(config, _answered(task), model)
@@ -92,14 +108,18 @@ def the_task(config: RunConfig, task: Task | None) -> Task:
     else:
         _check_described(config, task)
     _ = task.splits  # drawn now: a task whose examples do not exist says so itself
-    if not isinstance(task, SequenceTask):
+    if is_noisy_task(task):
+        NoisyClassification.check(config, task)
+    elif not isinstance(task, SequenceTask):
         Classification.check(config, _answered(task))
+    check_optimizer(config.optim, config.spec)
     return task
 
 
 def _check_described(config: RunConfig, task: Task) -> None:
     """A user's task of another make is taken as it is; those of this package are compared."""
-    if isinstance(config.task, SequenceConfig) or isinstance(task, SequenceTask):
+    ours = isinstance(task, SequenceTask | ModularArithmetic | Digits)
+    if ours or not isinstance(config.task, TaskConfig):
         described: Task = task_of(config.task, seed=config.seed)
     elif isinstance(task, ShortcutTask):
         described = ShortcutTask.from_config(config.task, seed=config.seed, rule=task.rule)
@@ -107,11 +127,11 @@ def _check_described(config: RunConfig, task: Task) -> None:
         return
     if described.fingerprint == task.fingerprint:
         return
-    ours, given = _fields_of(described), _fields_of(task)
+    wanted, given = _fields_of(described), _fields_of(task)
     differing = ", ".join(
-        f"`{name}` (={ours.get(name)!r} in the config, {given.get(name)!r} in the task)"
-        for name in dict.fromkeys([*ours, *given])
-        if ours.get(name) != given.get(name)
+        f"`{name}` (={wanted.get(name)!r} in the config, {given.get(name)!r} in the task)"
+        for name in dict.fromkeys([*wanted, *given])
+        if wanted.get(name) != given.get(name)
     )
     raise ConfigError(
         f"`task` is not what `config.task` describes; they differ in {differing}. "
@@ -127,7 +147,7 @@ def _fields_of(task: Task) -> dict[str, Any]:
 def _answered(task: Task) -> AnswerTask:
     if not is_answered(task):
         raise ConfigError(
-            "`task` must be a SequenceTask or have the members of an AnswerTask; got "
-            f"{type(task).__name__}."
+            "`task` must be a SequenceTask, or have the members of an AnswerTask or a NoisyTask; "
+            f"got {type(task).__name__}."
         )
     return task

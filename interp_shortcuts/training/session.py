@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from interp_shortcuts.errors import StorageError
-from interp_shortcuts.models.spec import ModelSpec
+from interp_shortcuts.models.any_spec import AnySpec
 from interp_shortcuts.runs.checkpoint import read_header, save_checkpoint
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.curves import append_curve, cut_curves
@@ -64,7 +64,7 @@ class Session:
 
     folder: RunFolder
     config: RunConfig
-    spec: ModelSpec
+    spec: AnySpec
     task: Task
     threads: int
     manifest: dict[str, Any] = field(default_factory=dict)

@@ -21,12 +21,14 @@ from torch.func import functional_call, vmap
 from tqdm.auto import tqdm
 
 from interp_shortcuts.errors import ConfigError
+from interp_shortcuts.models.build import eager
 from interp_shortcuts.models.chunks import POSITIONS_AT_ONCE
 from interp_shortcuts.models.staged import ReadPosition
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.lock import training_lock
 from interp_shortcuts.runs.run import Run
 from interp_shortcuts.runs.store import RunFolder
+from interp_shortcuts.tasks.config import TaskConfig
 from interp_shortcuts.tasks.sequence_config import SequenceConfig
 from interp_shortcuts.training.classification import Classification
 from interp_shortcuts.training.environment import training_environment
@@ -44,10 +46,10 @@ def stacking_pays(config: RunConfig, *, device: str = "cpu") -> bool:
 
     On a GPU always. On a CPU where a batch is small: at most `STACKED_POSITIONS` positions. A
     full batch shares what its sequences have in common, which stacked seeds, whose examples
-    differ, cannot. `benchmarks/seeds.py` measures both sides of the rule. A sequence task is never
-    stacked: each seed draws a length of its own at every step.
+    differ, cannot. `benchmarks/seeds.py` measures both sides of the rule. Other kinds of task are
+    never stacked: each seed of a sequence task draws a length of its own at every step.
     """
-    if isinstance(config.task, SequenceConfig):
+    if not isinstance(config.task, TaskConfig):
         return False
     if torch.device(device).type != "cpu":
         return True
@@ -84,7 +86,7 @@ def train_stacked(
 
     Raises:
         ConfigError: If the configs differ in more than the seed, there are not as many folders, or
-            the task is a sequence task.
+            the task is no shortcut task.
         StorageError: If a folder holds something else, or is damaged; nothing is trained then.
         KeyboardInterrupt: After Ctrl-C; every run that was not done is marked `stopped`.
     """
@@ -122,7 +124,7 @@ class StackedLoss:
     def __init__(self, trainees: Sequence[Trainee]) -> None:
         """Move the models' parameters into stacks, of which they are views from now on."""
         self.task = _classification(trainees[0]).task
-        models = [trainee.model for trainee in trainees]
+        models = [eager(trainee.model) for trainee in trainees]
         self._read = ReadPosition(models[0], self.task.read_position)
         self._stacks: dict[str, Tensor] = {}
         self._parameters: dict[str, list[nn.Parameter]] = {}
@@ -256,6 +258,11 @@ def _check(configs: Sequence[RunConfig], outs: Sequence[str | Path]) -> None:
             raise ConfigError(
                 "`configs` must be of a shortcut task to be stacked; those of a sequence task "
                 f"(`operation` = {config.task.operation!r}) draw batches of different lengths. "
+                "Train them one by one, or with `workers`."
+            )
+        if not isinstance(config.task, TaskConfig):
+            raise ConfigError(
+                f"`configs` must be of a shortcut task to be stacked; got {config.task.label}. "
                 "Train them one by one, or with `workers`."
             )
         apart = sorted(set(configs[0].differences(config)) - {"seed"})

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 
+import measure_cases
 import numpy as np
 import pytest
 import torch
 import xarray as xr
+from measure_cases import ANSWERS, CASES, PAIRS, PAIRS_TRANSFORMER, SEQUENCES, case_of
 
 from interp_shortcuts.errors import MeasureError
-from interp_shortcuts.measures.base import Measure, Observation
+from interp_shortcuts.measures.base import Measure, Observation, WeightsMeasure
 from interp_shortcuts.measures.registry import REGISTRY, default_measures
-from interp_shortcuts.models.build import build, weights_of
-from interp_shortcuts.models.spec import ModelSpec
-from interp_shortcuts.runs.trajectory import Trajectory
-from interp_shortcuts.tasks.sequences import SequenceReversal
 from interp_shortcuts.tasks.target_task import TargetTask
-from interp_shortcuts.tasks.task import ShortcutTask
 
-TASK = ShortcutTask.named("max_parity", n_train=60, n_validation=30, n_adversarial=20)
-SPEC = ModelSpec(d_model=8, d_mlp=8, d_vocab=11, d_vocab_out=2, n_ctx=5, normalization="LN")
-SEQUENCES = SequenceReversal(n_integers=6, train_max=3, heldout_max=4, n_per_length=8)
-SEQUENCES_SPEC = SPEC.model_copy(update={"d_vocab": 11, "d_vocab_out": 11, "n_ctx": 10})
 SMALL = {
     "split": "length_4",
     "examples": 6,
@@ -140,6 +135,33 @@ TARGET_DIMS = {
         (),
     ),
 }
+PAIRS_DIMS = {
+    **{
+        f"{name}{interval}": (*dims, *bound)
+        for name, dims in (
+            ("group_accuracy", ("group",)),
+            ("group_loss", ("group",)),
+            ("filtered_accuracy", ("network", "acting", "group")),
+            ("filtered_loss", ("network", "acting", "group")),
+            ("partition_accuracy", ("score", "keep", "share", "group")),
+        )
+        for interval, bound in (("", ()), ("_interval", ("bound",)))
+    },
+    **dict.fromkeys(("group_n", "filtered_n", "partition_n"), ("group",)),
+    **dict.fromkeys(("partition_random_low", "partition_random_high"), ("keep", "share", "group")),
+    "power": ("vector", "neuron", "frequency"),
+    **dict.fromkeys(
+        ("dominant_frequency", "concentration", "joint_concentration", "phase"),
+        ("vector", "neuron"),
+    ),
+    **dict.fromkeys(("joint_frequency", "phase_error", "strength"), ("neuron",)),
+    "ipr": ("convention", "neuron"),
+}
+PAIRS_TRANSFORMER_DIMS = {
+    "unembedding_accuracy": ("keep", "k", "group"),
+    "unembedding_accuracy_interval": ("keep", "k", "group", "bound"),
+    "unembedding_n": ("group",),
+}
 OTHERS_DIMS = ("role_pruning",)  # pinned by a test of its own
 
 
@@ -152,23 +174,6 @@ def sized(kind):
 
 MEASURES = tuple(sized(kind) for kind in REGISTRY.values())
 registered = pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
-
-
-def task_of(measure):
-    return SEQUENCES if measure.asks is TargetTask else TASK
-
-
-def spec_of(measure):
-    return SEQUENCES_SPEC if measure.asks is TargetTask else SPEC
-
-
-def make_model(measure, seed: int = 0, **changes):
-    return build(spec_of(measure).model_copy(update=changes), seed=seed)
-
-
-def make_trajectory(measure, n: int = 4):
-    states = [(10 * seed, weights_of(make_model(measure, seed))) for seed in range(n)]
-    return Trajectory.from_checkpoints(states, spec=spec_of(measure), task=task_of(measure))
 
 
 def hooks_of(model):
@@ -207,35 +212,56 @@ def assert_untouched(before, model):
 
 def test_registry_names_are_the_classes_names():
     assert list(REGISTRY) == [kind.name for kind in REGISTRY.values()]
-    taken = {type(measure) for task in (TASK, SEQUENCES) for measure in default_measures(task)}
+    taken = {type(measure) for case in CASES for measure in default_measures(case.task, case.spec)}
     assert taken == {kind for kind in REGISTRY.values() if kind.by_default}
-    assert default_measures() == default_measures(TASK)
+    assert default_measures() == default_measures(ANSWERS.task)
     assert all(issubclass(kind, Measure) for kind in REGISTRY.values())
 
 
 @pytest.mark.parametrize(
-    ("task", "dims"), [(TASK, DIMS), (SEQUENCES, TARGET_DIMS)], ids=["one class", "sequences"]
+    ("case", "dims"),
+    [
+        (ANSWERS, DIMS),
+        (SEQUENCES, TARGET_DIMS),
+        (PAIRS, PAIRS_DIMS),
+        (PAIRS_TRANSFORMER, PAIRS_TRANSFORMER_DIMS),
+    ],
+    ids=["one class", "sequences", "pairs", "pairs, transformer"],
 )
-def test_together_they_give_the_documented_variables(task, dims):
+def test_together_they_give_the_documented_variables(case, dims):
     found = {
         name: array.dims
         for measure in MEASURES
-        if task_of(measure) == task and measure.name not in OTHERS_DIMS
-        for name, array in measure(make_model(measure), task).data_vars.items()
+        if case_of(measure) is case and measure.name not in OTHERS_DIMS
+        for name, array in measure(case.model(), case.task).data_vars.items()
     }
     assert found == dims
 
 
 @registered
 def test_the_other_kind_of_task_is_refused(measure):
-    other = TASK if task_of(measure) is SEQUENCES else SEQUENCES
-    with pytest.raises(MeasureError, match=f"`{type(measure).__name__}` asks a task whose answer"):
-        measure(make_model(measure), other)
+    other = ANSWERS if case_of(measure) is SEQUENCES else SEQUENCES
+    with pytest.raises(MeasureError, match=f"`{type(measure).__name__}` asks "):
+        measure(other.model(), other.task)
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [each for each in MEASURES if case_of(each) in (PAIRS, PAIRS_TRANSFORMER)],
+    ids=lambda measure: measure.name,
+)
+def test_another_kind_of_model_is_refused_unless_it_reads_any(measure):
+    other = PAIRS_TRANSFORMER if case_of(measure) is PAIRS else PAIRS
+    if isinstance(other.spec, measure.of_model):
+        assert set(measure(other.model(), other.task)) == set(measure(PAIRS.model(), PAIRS.task))
+    else:
+        with pytest.raises(MeasureError, match=f"`{type(measure).__name__}` reads a t"):
+            measure(other.model(), other.task)
 
 
 @registered
 def test_variables_are_described(measure):
-    found = measure(make_model(measure), task_of(measure))
+    found = measure(case_of(measure).model(), case_of(measure).task)
     assert "step" not in found.dims
     for name, array in found.data_vars.items():
         assert array.dtype in (np.float32, np.int64), name
@@ -256,8 +282,10 @@ def test_variables_are_described(measure):
 
 @registered
 def test_the_same_twice(measure):
-    model = make_model(measure)
-    xr.testing.assert_identical(measure(model, task_of(measure)), measure(model, task_of(measure)))
+    model = case_of(measure).model()
+    xr.testing.assert_identical(
+        measure(model, case_of(measure).task), measure(model, case_of(measure).task)
+    )
 
 
 @registered
@@ -276,36 +304,31 @@ def test_key_is_stable_and_tells_parameters_apart(measure):
 @registered
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_left_as_it_was(measure, training):
-    model = make_model(measure)
+    case = case_of(measure)
+    model = case.model()
     model.train(training)
-    model.blocks[0].mlp.train(not training)
-    model.blocks[1].attn.W_Q.requires_grad_(False)
-    model.blocks[0].hook_resid_pre.add_hook(lambda value, hook: None)
+    case.part(model).train(not training)
+    model.get_parameter(case.parameter).requires_grad_(False)
+    case.early_hook(model).add_hook(lambda value, hook: None)
     before = state_of(model)
-    measure(model, task_of(measure))
+    measure(model, case_of(measure).task)
     assert_untouched(before, model)
 
 
 WITHOUT_TYPE_CHECKS = """
 import random
-from dataclasses import fields, replace
+from dataclasses import fields
+from measure_cases import SEQUENCES, case_of
 from interp_shortcuts.measures.registry import REGISTRY
-from interp_shortcuts.models.build import build
-from interp_shortcuts.models.spec import ModelSpec
-from interp_shortcuts.tasks.sequences import SequenceReversal
-from interp_shortcuts.tasks.task import ShortcutTask
 
-shortcut = ShortcutTask.named("max_parity", n_train=20, n_validation=9, n_adversarial=9)
-sequences = SequenceReversal(n_integers=6, train_max=3, heldout_max=4, n_per_length=8)
 small = SMALL
 for kind in REGISTRY.values():
-    task, sizes = shortcut, {}
-    if not kind.fits(shortcut):
-        task, sizes = sequences, {f.name: small[f.name] for f in fields(kind) if f.name in small}
-    spec = ModelSpec(d_model=8, d_mlp=8, d_vocab=11, d_vocab_out=task.n_classes, n_ctx=10)
-    model, measure = build(spec, seed=0), kind(**sizes)
+    case, sizes = case_of(kind), {}
+    if case is SEQUENCES:
+        sizes = {f.name: small[f.name] for f in fields(kind) if f.name in small}
+    model, measure = case.model(), kind(**sizes)
     before = random.getstate()
-    measure(model, task)
+    measure(model, case.task)
     assert random.getstate() == before, measure.name
 """
 
@@ -314,14 +337,15 @@ def test_pythons_random_state_is_left_as_it_was():
     # in a process of its own: the run-time type checks of the test suite draw from it
     script = WITHOUT_TYPE_CHECKS.replace("SMALL", repr(SMALL))
     code = [sys.executable, "-c", script]
-    done = subprocess.run(code, capture_output=True, text=True, check=False)
+    path = {**os.environ, "PYTHONPATH": str(Path(measure_cases.__file__).parent)}
+    done = subprocess.run(code, capture_output=True, text=True, check=False, env=path)
     assert done.returncode == 0, done.stderr
 
 
 @registered
 def test_the_model_is_left_as_it_was_after_an_error(measure, monkeypatch):
-    model = make_model(measure)
-    observation = Observation(model, task_of(measure))
+    model = case_of(measure).model()
+    observation = Observation(model, case_of(measure).task)
     before = state_of(model)
     with monkeypatch.context() as patch:
         patch.setattr(type(measure), "described", _fails)
@@ -333,11 +357,11 @@ def test_the_model_is_left_as_it_was_after_an_error(measure, monkeypatch):
         raise RuntimeError("on purpose")
 
     if measure.reads == "activations":
-        plain = measure(model, task_of(measure))
-        model.blocks[1].mlp.hook_post.add_hook(raises)
+        plain = measure(model, case_of(measure).task)
+        case_of(measure).late_hook(model).add_hook(raises)
         before = state_of(model)
         try:
-            found = measure(model, task_of(measure))
+            found = measure(model, case_of(measure).task)
         except RuntimeError as error:
             assert str(error) == "on purpose"  # noqa: PT017
         else:  # it runs without hooks: then altogether
@@ -352,11 +376,11 @@ def _fails(*_args, **_named):
 
 @registered
 def test_over_a_trajectory_equals_one_at_a_time(measure):
-    trajectory = make_trajectory(measure)
+    trajectory = case_of(measure).trajectory()
     along = measure.over(trajectory, progress=False)
     assert along.step.values.tolist() == [0, 10, 20, 30]
     for step, model in trajectory:
-        alone = measure(model, task_of(measure))
+        alone = measure(model, case_of(measure).task)
         assert set(alone.data_vars) == set(along.data_vars)
         xr.testing.assert_identical(along.sel(step=step, drop=True), alone)
     for name, array in along.data_vars.items():
@@ -368,62 +392,57 @@ def test_over_a_trajectory_equals_one_at_a_time(measure):
 
 @registered
 def test_a_compiled_model_gives_the_same(measure):
-    model = make_model(measure)
+    model = case_of(measure).model()
     xr.testing.assert_identical(
-        measure(torch.compile(model, backend="eager"), task_of(measure)),
-        measure(model, task_of(measure)),
+        measure(torch.compile(model, backend="eager"), case_of(measure).task),
+        measure(model, case_of(measure).task),
     )
 
 
 @registered
 def test_half_precision_weights_are_measured_in_full(measure):
-    model = make_model(measure)
+    model = case_of(measure).model()
     for weight in model.parameters():
         weight.data = weight.data.bfloat16().float()
-    full = measure(model, task_of(measure))
-    half = make_model(measure)
+    full = measure(model, case_of(measure).task)
+    half = case_of(measure).model()
     for weight in half.parameters():
         weight.data = weight.data.bfloat16()
-    xr.testing.assert_identical(measure(half, task_of(measure)), full)
+    xr.testing.assert_identical(measure(half, case_of(measure).task), full)
 
 
 @registered
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_weights_that_are_not_finite(measure, bad):
-    model = make_model(measure)
+    case = case_of(measure)
+    model = case.model()
     with torch.no_grad():
-        model.blocks[1].attn.W_V[0, 0, 0] = bad
-    with pytest.raises(MeasureError, match=r"weights must be finite; `blocks\.1\.attn\.W_V`"):
-        measure(model, task_of(measure))
+        model.get_parameter(case.parameter).view(-1)[0] = bad
+    with pytest.raises(MeasureError, match=f"weights must be finite; `{case.parameter}`"):
+        measure(model, case_of(measure).task)
 
 
 @registered
-@pytest.mark.parametrize(
-    ("size", "of_task", "by"),
-    [
-        ("d_vocab", "n_tokens", -1),
-        ("n_ctx", "context", -1),
-        ("d_vocab_out", "n_classes", 1),
-    ],
-)
-def test_a_model_that_does_not_fit_the_task(measure, size, of_task, by):
-    due = getattr(task_of(measure), of_task)
-    verb = "must equal" if size == "d_vocab_out" else "must be at least"
-    message = rf"`{size}` \(={due + by}\) {verb} the task's `{of_task}` \(={due}\)"
-    with pytest.raises(MeasureError, match=message):
-        measure(make_model(measure, **{size: due + by}), task_of(measure))
+def test_a_model_that_does_not_fit_the_task(measure):
+    case = case_of(measure)
+    for size, (of_task, by, verb) in case.misfits.items():
+        due = getattr(case.task, of_task)
+        message = rf"`{size}` \(={due + by}\) {verb} the task's `{of_task}` \(={due}\)"
+        with pytest.raises(MeasureError, match=message):
+            measure(case.model(**{size: due + by}), case.task)
 
 
 @registered
 def test_errors_along_a_trajectory_name_measure_and_step(measure, monkeypatch):
-    trajectory = make_trajectory(measure)
-    target = "of_weights" if measure.reads == "weights" else "measure"
+    trajectory = case_of(measure).trajectory()
+    target = "of_weights" if isinstance(measure, WeightsMeasure) else "measure"
     original = getattr(type(measure), target)
-    third = trajectory.weights(20)["embed.W_E"][0, 0].double()
+    third = case_of(measure).model(seed=2)
 
     def sometimes(self, what, *rest):
-        weights = what if target == "of_weights" else what.weights
-        if (weights.embed[:, 0, 0] == third).any():
+        if target == "measure" and what.step == 20:
+            raise ZeroDivisionError("on purpose")
+        if target == "of_weights" and (what.embed[:, 0, 0] == third.W_E[0, 0].double()).any():
             raise ZeroDivisionError("on purpose")
         return original(self, what, *rest)
 

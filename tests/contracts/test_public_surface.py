@@ -137,7 +137,13 @@ def test_the_exports_for_modular_arithmetic_are_pinned():
             "swapped",
             "unembedding_frequencies",
         ],
-        "measures": ["NeuronSpectra"],
+        "measures": [
+            "FrequencyFilterAccuracy",
+            "NeuronSpectra",
+            "NoiseGroups",
+            "PartitionAccuracy",
+            "UnembeddingFilter",
+        ],
     }
     for name, exports in pinned.items():
         package = importlib.import_module(f"interp_shortcuts.{name}")

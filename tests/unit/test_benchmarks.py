@@ -55,6 +55,26 @@ def test_tracking_gives_the_numbers_of_the_plain_loop(
 
 
 @pytest.mark.usefixtures("threads_as_before")
+def test_modular_gives_the_losses_of_the_plain_loop(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "modular.json"
+    run = benchmark("modular", monkeypatch)
+    code = run.main(quick=True, json=file, threads=1, n_steps=2, modulus=11, widths=(17, 33))
+    found = json.loads(file.read_text())
+    assert code == 0
+    assert found["max_abs_difference"] < 1e-5
+    for width in (17, 33):
+        assert math.isfinite(found[f"ratio_{width}"])
+        assert found[f"share_{width}"] > 0
+    assert "largest difference" in capsys.readouterr().out
+    monkeypatch.setattr(run, "FASTER", math.inf)
+    assert run.main(threads=1, n_steps=1, modulus=11, widths=(17,)) == 1  # never fast enough
+    monkeypatch.setattr(run, "LARGEST_DIFFERENCE", -1.0)
+    assert run.main(quick=True, threads=1, n_steps=1, modulus=11, widths=(17,)) == 1
+
+
+@pytest.mark.usefixtures("threads_as_before")
 def test_attribution_gives_the_numbers_of_the_plain_loop(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

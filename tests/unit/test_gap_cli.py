@@ -10,7 +10,8 @@ import pytest
 from synthetic_gap import gap_timeline
 from tiny_run import tiny_config
 
-from interp_shortcuts.cli.gap_pages import page_names, why_excluded, write_seeds_pages
+from interp_shortcuts.cli.gap_pages import why_excluded, write_seeds_pages
+from interp_shortcuts.cli.page_names import page_names
 from interp_shortcuts.cli.tracked import TrackedRun, track_run, write_indexes, write_page
 from interp_shortcuts.models.spec import Architecture
 from interp_shortcuts.runs.config import OptimConfig, RunConfig, ScheduleConfig

@@ -11,6 +11,8 @@ from interp_shortcuts.presets import (
     max_parity_demo,
     max_parity_lab,
     max_parity_paper,
+    modular_noise_demo,
+    modular_noise_paper,
     preset,
     sequence_reversal_paper,
     sequence_sorting_demo,
@@ -20,12 +22,14 @@ from interp_shortcuts.runs.schedule import evaluation_steps, kept_steps
 
 EXPERIMENTS = ["max_parity", "first_parity", "max_mod3", "first_mod3"]
 SEQUENCES = ["sequence_sorting", "sequence_reversal"]
-SHORTCUT_PRESETS = [name for name in PRESETS if not name.startswith("sequence")]
+_OTHERS = ("sequence", "modular", "digits")
+SHORTCUT_PRESETS = [name for name in PRESETS if not name.startswith(_OTHERS)]
 
 
 def test_every_experiment_has_a_demo_and_a_paper_preset():
-    expected = {f"{rule}_{size}" for rule in EXPERIMENTS + SEQUENCES for size in ("demo", "paper")}
-    assert set(PRESETS) == expected | {"max_parity_lab", "smoke"}
+    rules = [*EXPERIMENTS, *SEQUENCES, "modular_noise"]
+    expected = {f"{rule}_{size}" for rule in rules for size in ("demo", "paper")}
+    assert set(PRESETS) == expected | {"max_parity_lab", "digits_noise_demo", "smoke"}
 
 
 def test_the_lab_is_small_where_the_question_is_live():
@@ -72,6 +76,30 @@ def test_paper_holds_the_sizes_of_the_paper():
     assert (config.task.n_train, config.schedule.n_steps) == (16_384, 15_000)
     assert (config.model.d_model, config.model.d_mlp, config.optim.weight_decay) == (64, 128, 0.1)
     assert config.optim.batch_size is None  # so that one step is one epoch
+
+
+def test_the_noise_demo_holds_the_reference_settings():
+    config = modular_noise_demo()
+    assert (config.task.modulus, config.task.noise, config.task.train_fraction) == (59, 0.4, 0.8)
+    assert (config.model.width, config.model.activation) == (512, "relu")
+    assert (config.optim.lr, config.optim.weight_decay) == (1e-3, 0.5)
+    assert config.optim.batch_size is None
+    assert 40 <= len(kept_steps(config.schedule)) <= 60
+
+
+def test_the_noise_paper_holds_the_sizes_of_the_paper():
+    config = modular_noise_paper()
+    assert (config.task.modulus, config.task.arithmetic, config.schedule.n_steps) == (
+        113,
+        "add",
+        200_000,
+    )
+    assert (config.optim.optimizer, config.optim.lr, config.optim.weight_decay) == (
+        "adamw",
+        1e-3,
+        0.1,
+    )
+    assert (config.model.width - 1).bit_count() == 1  # 2^k + 1
 
 
 @pytest.mark.parametrize("make", [sequence_sorting_paper, sequence_reversal_paper])
@@ -137,6 +165,6 @@ def test_several_broken_rules_are_all_told():
 def test_preset_is_found_with_dashes_or_underscores():
     assert preset("max-parity-demo") is preset("max_parity_demo")
     with pytest.raises(
-        ConfigError, match=r"`max-party` is no preset; choose from: first_mod3_demo"
+        ConfigError, match=r"`max-party` is no preset; choose from: digits_noise_demo, first_mod3"
     ):
         preset("max-party")

@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from handwired_modular import spectra_of
 
 from interp_shortcuts.errors import InterventionError
 from interp_shortcuts.interventions.network_part import subnetwork
 from interp_shortcuts.interventions.neurons import NeuronPartition
-from interp_shortcuts.measures.spectra import NeuronSpectra
 from interp_shortcuts.models.analytic import analytic_network
 from interp_shortcuts.models.two_layer import (
     build_two_layer,
@@ -54,10 +54,11 @@ def test_neurons_rank_by_a_known_strength():
 
 
 def test_scores_are_those_of_the_measure():
-    net, spectra = net_of(20), NeuronSpectra("multiply")(net_of(20))
-    for score, name in (("ipr", "ipr_rfft"), ("strength", "strength")):
+    net, spectra = net_of(20), spectra_of(net_of(20), "multiply")
+    known = {"ipr": spectra.ipr.sel(convention="rfft"), "strength": spectra.strength}
+    for score, expected in known.items():
         got = NeuronPartition(score, 0.5, arithmetic="multiply").scores(net)
-        np.testing.assert_allclose(got, spectra[name], rtol=1e-5)
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("score", ["ipr", "strength", "random"])

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from handwired_modular import spectra_of
 
 from interp_shortcuts.errors import InterventionError
 from interp_shortcuts.interventions.network_part import subnetwork
@@ -16,7 +17,6 @@ from interp_shortcuts.interventions.spectral import (
     unembedding_frequencies,
 )
 from interp_shortcuts.interventions.swap_activation import SwapActivation, swapped
-from interp_shortcuts.measures.spectra import NeuronSpectra
 from interp_shortcuts.models.analytic import analytic_network
 from interp_shortcuts.models.build import build, load_weights, weights_of
 from interp_shortcuts.models.forward import read_logits
@@ -71,9 +71,9 @@ def test_filtering_the_analytic_network_changes_nothing(arithmetic, variant):
 @pytest.mark.parametrize(("arithmetic", "n"), CIRCLES)
 def test_g_is_one_frequency_and_r_has_nothing_there(arithmetic, n):
     net = random_net(n).double()
-    before = NeuronSpectra(arithmetic)(net)
-    g = NeuronSpectra(arithmetic)(subnetwork(net, FrequencyFilter("dominant", "joint", arithmetic)))
-    r = NeuronSpectra(arithmetic)(subnetwork(net, FrequencyFilter("rest", "joint", arithmetic)))
+    before = spectra_of(net, arithmetic)
+    g = spectra_of(subnetwork(net, FrequencyFilter("dominant", "joint", arithmetic)), arithmetic)
+    r = spectra_of(subnetwork(net, FrequencyFilter("rest", "joint", arithmetic)), arithmetic)
     at = before.joint_frequency.astype(int)
     np.testing.assert_allclose(g.concentration, 1, atol=1e-6)
     np.testing.assert_array_equal(

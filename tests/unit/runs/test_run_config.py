@@ -50,10 +50,10 @@ def test_a_part_s_field_given_to_the_whole_points_to_replace():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"momentum": 0.9}, r"`momentum` \(=0.9\) applies to `optimizer` 'sgd' only; got 'adamw'"),
+        ({"momentum": 0.9}, r"`momentum` \(=0.9\) applies to .*'muon' only; got 'adamw'"),
         ({"batch_size": 4096}, r"`batch_size` \(=4096\) must be at most `n_train` \(=2048\)"),
         ({"lr": 0.0}, r"optim.lr\n.*greater than 0"),
-        ({"optimizer": "muon"}, r"'adamw', 'adam' or 'sgd'"),
+        ({"optimizer": "lion"}, r"'adamw', 'adam', 'sgd' or 'muon'"),
         ({"early_stop": 0}, r"early_stop"),
         ({"n_heads": 3}, r"`n_heads` \(=3\) must divide `d_model` \(=64\)"),
     ],

@@ -9,15 +9,23 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from interp_shortcuts.models.build import build
+from interp_shortcuts.models.spec import Architecture
 from interp_shortcuts.models.staged import read_logits_pruned
 from interp_shortcuts.models.tail import tail_logits
-from interp_shortcuts.presets import max_parity_demo, sequence_sorting_demo, smoke
+from interp_shortcuts.models.two_layer import build_two_layer
+from interp_shortcuts.presets import (
+    max_parity_demo,
+    modular_noise_demo,
+    sequence_sorting_demo,
+    smoke,
+)
 from interp_shortcuts.runs.config import RunConfig
 from interp_shortcuts.runs.schedule import evaluation_steps
 from interp_shortcuts.streams import torch_stream
 from interp_shortcuts.sweeps.cost import Timing, forward_flops, run_flops, step_flops, time_steps
 from interp_shortcuts.sweeps.progress import Progress
 from interp_shortcuts.sweeps.worker import Assignment, Ending
+from interp_shortcuts.tasks.modular_config import ModularConfig
 from interp_shortcuts.tasks.sequences import SequenceTask
 from interp_shortcuts.training.sequence_scores import sequence_scores
 
@@ -51,6 +59,33 @@ def test_the_formula_for_sequences_is_what_torch_counts(fields: dict[str, int]):
         sequence_scores(model, task)
     steps, evaluations = config.schedule.n_steps, len(evaluation_steps(config.schedule))
     assert run_flops(config) == steps * step_flops(config) + evaluations * counted.get_total_flops()
+
+
+def test_a_two_layer_network_costs_its_products_with_the_unembedding():
+    config = modular_noise_demo(modulus=7, width=12)
+    net = build_two_layer(config.spec, seed=0)
+    with FlopCounterMode(display=False) as counted:
+        net(torch.zeros(5, 2, dtype=torch.int64))
+    assert counted.get_total_flops() == 5 * forward_flops(config) == 5 * 2 * 12 * 7
+    assert step_flops(config) == 3 * 39 * forward_flops(config)
+    evaluations = len(evaluation_steps(config.schedule))
+    steps = config.schedule.n_steps
+    assert run_flops(config) == steps * step_flops(config) + evaluations * 49 * 168
+
+
+def test_a_transformer_on_pairs_costs_what_torch_counts():
+    config = RunConfig(
+        task=ModularConfig(modulus=7), model=Architecture(n_layers=2, d_model=16, d_mlp=24)
+    )
+    model = build(config.transformer_spec, seed=0)
+    with FlopCounterMode(display=False) as counted:
+        read_logits_pruned(model, torch.zeros(5, 2, dtype=torch.int64))
+    assert counted.get_total_flops() == 5 * forward_flops(config)
+
+
+def test_steps_under_label_noise_are_timed():
+    config = modular_noise_demo(modulus=7, width=12, warmup_steps=100)
+    assert time_steps(config).seconds_per_step > 0
 
 
 def test_a_run_is_its_steps_and_its_evaluations():

@@ -4,38 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
-import struct
 import sys
 
 import numpy as np
 import pytest
 import torch
+from idx_folder import NAMES, idx_bytes, write_idx_folder
 
 from interp_shortcuts.errors import StorageError, TaskError
 from interp_shortcuts.tasks.digits import Digits, Pictures
 from interp_shortcuts.tasks.idx_file import find_idx, read_idx
 
-NAMES = {
-    "train-images-idx3-ubyte": (12, 4, 3),
-    "train-labels-idx1-ubyte": (12,),
-    "t10k-images-idx3-ubyte": (5, 4, 3),
-    "t10k-labels-idx1-ubyte": (5,),
-}
-
-
-def idx_bytes(array):
-    header = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
-    return header + array.astype(np.uint8).tobytes()
-
 
 @pytest.fixture
 def folder(tmp_path):
-    """MNIST in small: 12 and 5 pictures of 4 x 3 pixels."""
-    for name, shape in NAMES.items():
-        draw = np.random.default_rng(len(shape) * 100 + shape[0])
-        array = draw.integers(0, 10 if len(shape) == 1 else 256, size=shape)
-        (tmp_path / name).write_bytes(idx_bytes(array))
-    return tmp_path
+    return write_idx_folder(tmp_path)
 
 
 def test_an_idx_file_by_hand(tmp_path):

@@ -21,9 +21,10 @@ from interp_shortcuts.runs.run import Run
 from interp_shortcuts.runs.trajectory import Trajectory
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.timelines import tracking as tracking_module
+from interp_shortcuts.timelines.asked import checked_measures, checked_source
 from interp_shortcuts.timelines.cache import PARTIAL_NAME
 from interp_shortcuts.timelines.timeline import FILE_NAME, Timeline
-from interp_shortcuts.timelines.tracker import CircuitTracker, checked_measures, checked_source
+from interp_shortcuts.timelines.tracker import CircuitTracker
 
 
 def test_everything_is_measured_once_and_stored(folder: Path) -> None:

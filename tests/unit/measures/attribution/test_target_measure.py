@@ -119,7 +119,12 @@ def test_default_measures_depend_on_the_task():
     }
     taken = {measure.name for measure in (*answers, *targets)}
     assert taken.isdisjoint({"joint_importance", "shapley", "component_interaction"})
-    assert taken == {name for name, kind in REGISTRY.items() if kind.by_default}
+    fitting = {
+        name
+        for name, kind in REGISTRY.items()
+        if kind.by_default and (kind.fits(shortcut) or kind.fits(SEQUENCES))
+    }
+    assert taken == fitting
     tracker = CircuitTracker(SEQUENCES, progress=False)
     assert [type(measure) for measure in tracker.measures] == [type(one) for one in targets]
 
