@@ -27,6 +27,7 @@ from interp_shortcuts.measures.attribution.gap import rank_gap
 from interp_shortcuts.measures.attribution.importance import ComponentImportance
 from interp_shortcuts.measures.observation import Observation
 from interp_shortcuts.models.build import eager
+from interp_shortcuts.models.build import eager
 from interp_shortcuts.models.lens import HookedTransformer
 from interp_shortcuts.tasks.target_scores import exact_match
 from interp_shortcuts.tasks.target_split import TargetSplit

@@ -27,7 +27,9 @@ _MAKERS: dict[type, Callable[..., Task]] = {
 }
 
 
-def task_of(config: AnyTaskConfig, *, seed: int) -> Task:
+def task_of(
+    config: AnyTaskConfig, *, seed: int
+) -> ShortcutTask | SequenceTask | ModularArithmetic | Digits:
     """The task that a config describes.
 
     Args:

@@ -128,7 +128,7 @@ def test_the_script_writes_tables_figures_and_the_page(
     runs = {folder: tracked(tmp_path, seed) for seed, folder in enumerate(folders)}
     monkeypatch.setattr(script, "run_folders", lambda paths, on_skip: folders)
     monkeypatch.setattr(script, "page_names", lambda paths: dict.fromkeys(paths, "index.html"))
-    monkeypatch.setattr(script, "track_run", lambda path, threads: runs[path])
+    monkeypatch.setattr(script, "track_run", lambda path, threads, **_: runs[path])
     assert script.main((tmp_path,), out=tmp_path / "out", n_permutations=20) == 0
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"index.html", "index.json", "gap_seeds.csv", "gap_league.csv", "gap_roles.csv",
