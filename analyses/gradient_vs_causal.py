@@ -18,20 +18,14 @@ from pathlib import Path
 import tyro
 
 from interp_shortcuts.cli.folders import index_folder, run_folders
-from interp_shortcuts.cli.gap_pages import over_seeds, write_seeds_pages
+from interp_shortcuts.cli.gap_pages import measured, over_seeds, write_seeds_pages
 from interp_shortcuts.cli.page_names import is_of_sequences, page_names
 from interp_shortcuts.cli.tracked import track_run, write_page
 from interp_shortcuts.errors import InterpShortcutsError
 from interp_shortcuts.measures.attribution.gap import THRESHOLD
-from interp_shortcuts.measures.attribution.shapley import ShapleyImportance
-from interp_shortcuts.measures.base import Measure
-from interp_shortcuts.measures.registry import REGISTRY
 from interp_shortcuts.reports.figure_page import write_figure
 from interp_shortcuts.reports.gap_seeds_report import seeds_figures
-from interp_shortcuts.tasks.target_task import TargetTask
 from interp_shortcuts.timelines.gap_readings import METHOD, REFERENCE
-
-_ONLY_THE_ENDS = 1_000_000  # a cadence that no run has the checkpoints for
 
 
 def main(
@@ -60,7 +54,7 @@ def main(
         shapley: Measure Shapley values too, at the first and the last checkpoint, to this standard
             error (about a minute a run at 0.02).
     """
-    also, cadence = _measured(every=every, shapley=shapley)
+    also, cadence = measured(every=every, shapley=shapley)
     options = {"method": method, "reference": reference, "threshold": threshold}
     options["n_permutations"] = n_permutations
     try:
@@ -96,18 +90,6 @@ def main(
         print("error: none of the runs is one of a sequence task", file=sys.stderr)
         return 2
     return 1 if any(run.error for run in runs) else 0
-
-
-def _measured(*, every: int, shapley: float | None) -> tuple[list[Measure], dict[str, int]]:
-    """What is measured beside the default, and how often everything is."""
-    names = [kind.name for kind in REGISTRY.values() if kind.asks is TargetTask and kind.by_default]
-    cadence = dict.fromkeys(names, every)
-    if shapley is None:
-        return [], cadence
-    return [ShapleyImportance(precision=shapley)], {
-        **cadence,
-        ShapleyImportance.name: _ONLY_THE_ENDS,
-    }
 
 
 if __name__ == "__main__":

@@ -27,6 +27,6 @@ CHANGES = {
 }
 
 sweeps = [
-    Sweep(name=f"modular-{name}", base=presets.modular_noise_demo(), grid=grid, seeds="0-4")
+    Sweep(name=f"modular-{name}", base=presets.modular_noise_demo(), grid=grid, seeds="0-2")
     for name, grid in CHANGES.items()
 ]

@@ -16,7 +16,11 @@ from interp_shortcuts.tasks.ood_length import OOD_RANGE
 
 if TYPE_CHECKING:
     from interp_shortcuts.cli.tracked import TrackedRun
+    from interp_shortcuts.measures.base import Measure
     from interp_shortcuts.timelines.gap_over_seeds import GapOverSeeds
+
+ONLY_THE_ENDS = 1_000_000
+"""A cadence for which no run has the checkpoints: the first and the last alone."""
 
 
 def why_excluded(run: Run) -> str:
@@ -90,3 +94,24 @@ def _titles(groups: Mapping[str, Sequence[TrackedRun]]) -> dict[str, str]:
         count = sum(title.startswith(label.capitalize()) for title in titles.values())
         titles[name] = label.capitalize() + (f" ({count + 1})" if count else "")
     return titles
+
+
+def measured(*, every: int, shapley: float | None) -> tuple[list[Measure], dict[str, int]]:
+    """What is measured of sequence runs beside the default, and how often everything is.
+
+    Args:
+        every: Every how many checkpoints; the first and the last always.
+        shapley: Shapley values too, at the first and the last checkpoint, to this standard error.
+    """
+    from interp_shortcuts.measures.attribution.shapley import ShapleyImportance
+    from interp_shortcuts.measures.registry import REGISTRY
+    from interp_shortcuts.tasks.target_task import TargetTask
+
+    names = [kind.name for kind in REGISTRY.values() if kind.asks is TargetTask and kind.by_default]
+    cadence = dict.fromkeys(names, every)
+    if shapley is None:
+        return [], cadence
+    return [ShapleyImportance(precision=shapley)], {
+        **cadence,
+        ShapleyImportance.name: ONLY_THE_ENDS,
+    }

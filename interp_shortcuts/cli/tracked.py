@@ -105,7 +105,7 @@ def track_run(
         from interp_shortcuts.timelines.tracker import CircuitTracker
 
         trajectory = run.trajectory()
-        measures = [*default_measures(trajectory.task), *also] if also else None
+        measures = [*default_measures(trajectory.task, trajectory.spec), *also] if also else None
         with _torch_threads(threads):
             timeline = CircuitTracker(trajectory, measures=measures, cadence=cadence).track()
         phases = None if _without_phases(timeline) else timeline.phases()

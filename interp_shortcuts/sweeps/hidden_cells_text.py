@@ -6,10 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from interp_shortcuts.sweeps.hidden_cells import HiddenCells
 from interp_shortcuts.timelines.hidden_text import with_activation
 from interp_shortcuts.timelines.words import capital, count_of, interval_text, listed, signed
+
+_SHOWN = {
+    "clean labels": ("full", "trained", "clean"),
+    "noisy labels": ("full", "trained", "noisy"),
+    "test": ("full", "trained", "test"),
+    "G, test": ("G", "trained", "test"),
+    "G quadratic, test": ("G", "quadratic", "test"),
+    "G joint, test": ("G joint", "trained", "test"),
+    "R, noisy": ("R", "trained", "noisy"),
+    "R, test": ("R", "trained", "test"),
+    "swapped to quadratic, test": ("full", "quadratic", "test"),
+    "swapped to reverse ReLU, test": ("full", "reverse_relu", "test"),
+}
+"""The finals that a short table shows."""
 
 _WHO = {"full": "the network itself", "G": "network G"}
 
@@ -33,6 +48,26 @@ def cells_sentences(found: HiddenCells) -> list[str]:
         *_largest_gap(found),
         *_fitted_of_many(found),
     ]
+
+
+def finals_in_words(finals: pd.DataFrame) -> pd.DataFrame:
+    """A row a cell: mean final accuracies, with their 95% t interval where there is one.
+
+    Args:
+        finals: Those of `HiddenCells`.
+
+    Returns:
+        `cell`, a column of texts for each accuracy of a short table, and `seeds`.
+    """
+    keys = ["network", "acting", "group"]
+    ends = zip(finals["mean"], finals["low"], finals["high"], strict=True)
+    said = [f"{m:.3f}" + (f" ({a:.3f} to {b:.3f})" if a == a else "") for m, a, b in ends]
+    wide = finals.assign(said=said).pivot_table(
+        index="cell", columns=keys, values="said", aggfunc="first", sort=False
+    )
+    shown = wide.reindex(columns=pd.MultiIndex.from_tuples(_SHOWN.values(), names=keys))
+    shown.columns = list(_SHOWN)
+    return shown.assign(seeds=finals.groupby("cell", sort=False)["n"].max()).reset_index()
 
 
 def network_words(network: str, acting: str) -> str:

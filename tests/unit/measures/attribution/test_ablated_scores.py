@@ -72,37 +72,6 @@ def test_splits_of_several_lengths():
     assert abs(found.loss[:, 12:] - alone[1].loss).max() < 1e-5
 
 
-def test_overwriting_a_slice_after_w_o_with_the_mean_of_z_ablates_no_head():
-    """What the source's released code does: another quantity altogether."""
-    model = random_model(size=0.7)
-    split = SEQUENCES.split("length_5")
-    d_head = model.cfg.d_head
-    for head in range(2):
-        run = Ablate((f"L1.H{head}",), kind="mean", reference=split)
-        (ours,) = ablated_scores(model, split, [run]).loss
-        _, cache = model.run_with_cache(split.tokens)
-        mean = cache["z", 1][:, :, head].mean(0)
-
-        def at_z(z, hook, head=head, mean=mean):
-            z = z.clone()
-            z[:, :, head] = mean
-            return z
-
-        def after_w_o(out, hook, head=head, mean=mean):
-            out = out.clone()
-            out[..., head * d_head : (head + 1) * d_head] = mean
-            return out
-
-        with torch.no_grad():
-            right = model.run_with_hooks(split.tokens, fwd_hooks=[("blocks.1.attn.hook_z", at_z)])
-            wrong = model.run_with_hooks(
-                split.tokens, fwd_hooks=[("blocks.1.hook_attn_out", after_w_o)]
-            )
-        right, wrong = (token_loss(logits, split.targets).double() for logits in (right, wrong))
-        assert (torch.from_numpy(ours) - right).abs().max() < 1e-5
-        assert (torch.from_numpy(ours) - wrong).abs().max() > 0.05
-
-
 def test_two_copies_of_a_head():
     """Alone neither is missed; together they are all there is."""
     model = wired_model([(2.0, 1.0), (1.0, 2.0)])
