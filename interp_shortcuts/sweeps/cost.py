@@ -37,6 +37,8 @@ from interp_shortcuts.tasks.modular_config import ModularConfig
 from interp_shortcuts.tasks.sequence_config import SequenceConfig
 
 TIMED_STEPS = 8
+MOST_TIMED_STEPS = 2048
+_SHOWS = 0.5  # steps that take less than this share of starting and ending a run drown in its noise
 
 
 @dataclass(frozen=True)
@@ -121,14 +123,16 @@ def _evaluation_flops(config: RunConfig) -> int:
 def time_steps(config: RunConfig, *, device: str = "cpu", threads: int = 1) -> Timing:
     """Times some real training steps: a longer run less a shorter one, both after a warm-up.
 
+    Steps that are short beside what it takes to start and end a run are timed in larger numbers.
+
     Args:
         config: The setting.
         device: `"cpu"` or `"cuda"`.
         threads: Torch's thread count.
     """
-    seconds = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, n_steps in (("warm-up", 2), ("short", 2), ("long", 2 + TIMED_STEPS)):
+
+        def seconds(n_steps: int) -> float:
             short = config.replace(
                 n_steps=n_steps,
                 warmup_steps=0,
@@ -137,9 +141,16 @@ def time_steps(config: RunConfig, *, device: str = "cpu", threads: int = 1) -> T
                 resume_every=10**6,
                 **_unstopped(config),
             )
-            seconds[name] = _seconds(short, Path(folder) / name, device=device, threads=threads)
-    taken = max(seconds["long"] - seconds["short"], 1e-6) / TIMED_STEPS
-    return Timing(_words(device, threads), taken, step_flops(config))
+            out = Path(folder) / f"{n_steps}-{len(list(Path(folder).iterdir()))}"
+            return _seconds(short, out, device=device, threads=threads)
+
+        seconds(2)  # warms up
+        rest, n_steps = seconds(2), TIMED_STEPS
+        taken = seconds(2 + n_steps) - rest
+        while taken < _SHOWS * rest and n_steps < MOST_TIMED_STEPS:
+            n_steps = min(8 * n_steps, MOST_TIMED_STEPS)
+            taken = seconds(2 + n_steps) - rest
+    return Timing(_words(device, threads), max(taken, 1e-6) / n_steps, step_flops(config))
 
 
 def _unstopped(config: RunConfig) -> dict[str, None]:

@@ -129,6 +129,8 @@ class HiddenProgress:
         for one, name in ((noisy, "noisy"), (clean, "clean")):
             if one.reason.startswith("it is defined"):
                 return FittedFirst(None, f"there are no {name} labels")
+        if len(self.steps) < 2:
+            return FittedFirst(None, "one step was measured, which orders nothing")
         if noisy.step is None and clean.step is None:
             return FittedFirst(None, f"clean: {clean.reason}; noisy: {noisy.reason}")
         if noisy.step == clean.step:

@@ -126,6 +126,12 @@ def _finals(found: HiddenProgress) -> list[str]:
             f". Network R keeps {accuracy_text(rest['noisy'])} of the noisy labels and has a test "
             f"accuracy of {accuracy_text(rest['test'])}"
         )
+    joint = found.final("G joint", "test")
+    if np.isfinite(joint):
+        text += (
+            ". With one frequency a neuron in place of one a vector (G joint), test accuracy is "
+            f"{accuracy_text(joint)}"
+        )
     return [f"{text}."]
 
 

@@ -119,7 +119,17 @@ class Timeline:
 
         Args:
             rules: Thresholds; the defaults of `PhaseRules` without them.
+
+        Raises:
+            MeasureError: If the run is one under label noise, which has no shortcut.
         """
+        from interp_shortcuts.timelines.hidden_progress import about_label_noise
+
+        if about_label_noise(self.data):
+            raise MeasureError(
+                "`phases()` is about runs with a shortcut; of a run under label noise, ask "
+                "`interp_shortcuts.timelines.find_hidden_progress(timeline)`."
+            )
         return find_phases(self.data, rules)
 
     def to_dataframe(self) -> pd.DataFrame:
