@@ -11,7 +11,7 @@ from __future__ import annotations
 from interp_shortcuts import presets
 from interp_shortcuts.sweeps import Sweep
 
-RATIOS = {"max_parity": [0.1, 0.3, 0.5, 0.7, 0.9], "max_mod3": [0.1, 1 / 3, 0.6, 0.9]}
+RATIOS = {"max_parity": [0.1, 0.3, 0.5, 0.7, 0.9], "max_mod3": [0.1, 1 / 3, 0.9]}
 
 sweeps = [
     Sweep(

@@ -150,7 +150,7 @@ def _stability(found: GapOverSeeds) -> list[str]:
         )
         sentences.append(
             f"{listed(names)} {are} in {most['seeds']} of {most['of']} seeds; some component is "
-            f"one in as many in {100 * most['p_any']:.2g}% of {stability.n_permutations:,} "
+            f"one in as many in {100 * most['p_any']:.3g}% of {stability.n_permutations:,} "
             f"shuffles of the ranks ({p_text(most['p_any'])}). {where}"
         )
     return sentences
