@@ -47,7 +47,7 @@ class HiddenCells:
         timelines: The timeline of each run that has one, those that are excluded too.
         shared: Settings that all runs share.
         differing: Settings in which runs differ, but for seed and name; they make the cells.
-        cells: The label of every cell, in order, with its settings.
+        cells: The label of every cell, in the order of its settings, with these.
         runs: One row a run, those that are excluded too: `run`, `cell`, `seed`, a column for each
             differing setting, final accuracies (`clean`, `noisy`, `test`, `test_G`,
             `test_G_quadratic`, `noisy_R`), `concentration` of w, the steps `full_step`, `G_step`
@@ -117,6 +117,12 @@ def hidden_cells(
     members: dict[str, list[str]] = {}
     for name in progress:
         members.setdefault(labels[name], []).append(name)
+    members = dict(
+        sorted(
+            members.items(),
+            key=lambda cell: [_place(own[cell[1][0]].get(name)) for name in differing],
+        )
+    )
     counted = {name: timelines[name] for name in progress}
     finals = finals_of_cells(members, progress)
     return HiddenCells(
@@ -158,3 +164,10 @@ def _compared(own: Mapping[str, Mapping[str, Any]]) -> tuple[tuple[str, ...], di
     values = {name: [setting.get(name) for setting in own.values()] for name in names}
     differing = tuple(n for n, found in values.items() if any(v != found[0] for v in found))
     return differing, {n: found[0] for n, found in values.items() if n not in differing}
+
+
+def _place(value: Any) -> tuple[int, float, str]:
+    """By which cells are put in order: numbers by size, before everything else by its text."""
+    if isinstance(value, int | float):
+        return 0, float(value), ""
+    return 1, 0.0, str(value)

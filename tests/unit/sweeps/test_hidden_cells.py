@@ -76,8 +76,8 @@ def test_excluded_runs_are_listed_and_in_no_number(seeds):
 
 def test_runs_that_differ_in_more_than_the_seed_make_cells(cells):
     assert list(cells.cells) == [
-        *("noise=0, width=17", "noise=0.4, width=17"),
-        *("noise=0, width=65", "noise=0.4, width=65"),
+        *("noise=0, width=17", "noise=0, width=65"),
+        *("noise=0.4, width=17", "noise=0.4, width=65"),
     ]
     assert cells.differing == ("task.noise", "model.width")
     assert cells.shared["task.modulus"] == 59
