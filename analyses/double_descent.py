@@ -16,12 +16,12 @@ import pandas as pd
 import tyro
 
 from interp_shortcuts.cli.folders import run_folders
-from interp_shortcuts.cli.gap_pages import ONLY_THE_ENDS
 from interp_shortcuts.cli.noise_pages import over_cells
 from interp_shortcuts.cli.tracked import as_markdown, track_run
 from interp_shortcuts.errors import InterpShortcutsError
 from interp_shortcuts.plots.modular_descent import descent_figure
 from interp_shortcuts.reports.figure_page import write_figure
+from interp_shortcuts.timelines.cadence import ONLY_THE_ENDS
 
 
 def main(

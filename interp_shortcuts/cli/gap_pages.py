@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from interp_shortcuts.measures.base import Measure
     from interp_shortcuts.timelines.gap_over_seeds import GapOverSeeds
 
-ONLY_THE_ENDS = 1_000_000
-"""A cadence for which no run has the checkpoints: the first and the last alone."""
-
 
 def why_excluded(run: Run) -> str:
     """Why a run of a sequence task counts in no number over seeds; empty if it does."""
@@ -106,6 +103,7 @@ def measured(*, every: int, shapley: float | None) -> tuple[list[Measure], dict[
     from interp_shortcuts.measures.attribution.shapley import ShapleyImportance
     from interp_shortcuts.measures.registry import REGISTRY
     from interp_shortcuts.tasks.target_task import TargetTask
+    from interp_shortcuts.timelines.cadence import ONLY_THE_ENDS
 
     names = [kind.name for kind in REGISTRY.values() if kind.asks is TargetTask and kind.by_default]
     cadence = dict.fromkeys(names, every)

@@ -26,7 +26,6 @@ import tempfile
 import time
 from dataclasses import dataclass
 from math import prod
-from pathlib import Path
 
 from interp_shortcuts.models.spec import ModelSpec
 from interp_shortcuts.models.two_layer_spec import TwoLayerSpec
@@ -130,26 +129,24 @@ def time_steps(config: RunConfig, *, device: str = "cpu", threads: int = 1) -> T
         device: `"cpu"` or `"cuda"`.
         threads: Torch's thread count.
     """
-    with tempfile.TemporaryDirectory() as folder:
 
-        def seconds(n_steps: int) -> float:
-            short = config.replace(
-                n_steps=n_steps,
-                warmup_steps=0,
-                dense_until=0,
-                every=10**6,
-                resume_every=10**6,
-                **_unstopped(config),
-            )
-            out = Path(folder) / f"{n_steps}-{len(list(Path(folder).iterdir()))}"
-            return _seconds(short, out, device=device, threads=threads)
+    def seconds(n_steps: int) -> float:
+        short = config.replace(
+            n_steps=n_steps,
+            warmup_steps=0,
+            dense_until=0,
+            every=10**6,
+            resume_every=10**6,
+            **_unstopped(config),
+        )
+        return _seconds(short, device=device, threads=threads)
 
-        seconds(2)  # warms up
-        rest, n_steps = seconds(2), TIMED_STEPS
+    seconds(2)  # warms up
+    rest, n_steps = seconds(2), TIMED_STEPS
+    taken = seconds(2 + n_steps) - rest
+    while taken < _SHOWS * rest and n_steps < MOST_TIMED_STEPS:
+        n_steps = min(8 * n_steps, MOST_TIMED_STEPS)
         taken = seconds(2 + n_steps) - rest
-        while taken < _SHOWS * rest and n_steps < MOST_TIMED_STEPS:
-            n_steps = min(8 * n_steps, MOST_TIMED_STEPS)
-            taken = seconds(2 + n_steps) - rest
     return Timing(_words(device, threads), max(taken, 1e-6) / n_steps, step_flops(config))
 
 
@@ -158,12 +155,13 @@ def _unstopped(config: RunConfig) -> dict[str, None]:
     return {"stop_at" if isinstance(config.task, SequenceConfig) else "early_stop": None}
 
 
-def _seconds(config: RunConfig, out: Path, *, device: str, threads: int) -> float:
+def _seconds(config: RunConfig, *, device: str, threads: int) -> float:
     from interp_shortcuts.training.loop import train
 
-    began = time.perf_counter()
-    train(config, out=out, device=device, threads=threads, progress=False)
-    return time.perf_counter() - began
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        train(config, out=folder, device=device, threads=threads, progress=False)
+        return time.perf_counter() - began
 
 
 def _words(device: str, threads: int) -> str:

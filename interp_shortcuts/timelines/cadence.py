@@ -15,6 +15,8 @@ from interp_shortcuts.errors import MeasureError
 
 CADENCE = "cadence"
 """The attribute of variables that were taken at every k-th checkpoint only."""
+ONLY_THE_ENDS = 1_000_000
+"""A cadence for which no run has the checkpoints: the first and the last alone."""
 
 
 def checked_cadence(cadence: Mapping[str, int] | int, names: Sequence[str]) -> dict[str, int]:

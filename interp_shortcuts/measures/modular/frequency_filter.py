@@ -23,6 +23,7 @@ from interp_shortcuts.measures.intervals import proportion_interval
 from interp_shortcuts.measures.modular.noise_rows import (
     AGAINST,
     EMPTY,
+    PAPER,
     NoiseRows,
     require_modular,
 )
@@ -35,7 +36,6 @@ from interp_shortcuts.residues import Arithmetic
 from interp_shortcuts.tasks.modular import ModularArithmetic
 from interp_shortcuts.tasks.noisy_task import NOISE_GROUPS
 
-FILTER_PAPER = "arXiv:2605.18022"
 TRAINED = "trained"
 """Label of the activation that the network was trained with."""
 
@@ -96,7 +96,7 @@ class FrequencyFilterAccuracy(Measure):
         rows = NoiseRows.of(task)
         scores = filtered_scores(observation.two_layer, task, rows, tuple(self.activations))
         dims = ["network", "acting", "group"]
-        definition = f"of each network ({_NETWORKS_SAID}) with each activation; {FILTER_PAPER}"
+        definition = f"of each network ({_NETWORKS_SAID}) with each activation; {PAPER}"
         return xr.Dataset(
             {
                 "filtered_accuracy": self.described(

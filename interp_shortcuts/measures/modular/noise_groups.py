@@ -13,11 +13,9 @@ import xarray as xr
 
 from interp_shortcuts.measures.base import BOUNDS, Measure, axis_labels
 from interp_shortcuts.measures.intervals import mean_with_interval, proportion_interval
-from interp_shortcuts.measures.modular.noise_rows import AGAINST, EMPTY
+from interp_shortcuts.measures.modular.noise_rows import AGAINST, EMPTY, PAPER
 from interp_shortcuts.measures.observation import Observation
 from interp_shortcuts.tasks.noisy_task import NOISE_GROUPS, NoisyTask
-
-NOISE_PAPER = "arXiv:2605.18022"
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class NoiseGroups(Measure):
                     long_name="accuracy of the group",
                     units="fraction",
                     definition="fraction of the group's examples whose largest logit (ties to the "
-                    f"lowest class) is their label, {AGAINST}; {NOISE_PAPER}",
+                    f"lowest class) is their label, {AGAINST}; {PAPER}",
                     range="[0, 1]",
                     nan_means=EMPTY,
                 ),
@@ -69,7 +67,7 @@ class NoiseGroups(Measure):
                     long_name="loss of the group",
                     units="nats",
                     definition=f"mean over the group's examples of the cross-entropy {AGAINST}; "
-                    f"{NOISE_PAPER}",
+                    f"{PAPER}",
                     range="[0, inf)",
                     nan_means=EMPTY,
                 ),

@@ -19,6 +19,7 @@ from interp_shortcuts.measures.intervals import Mean, mean_with_interval
 from interp_shortcuts.tasks.base import Task
 from interp_shortcuts.tasks.modular import ModularArithmetic
 
+PAPER = "arXiv:2605.18022"
 EMPTY = "the group has no example"
 AGAINST = (
     "against the labels of the group: observed ones in train, clean and noisy, true ones in "

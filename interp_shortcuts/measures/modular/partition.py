@@ -24,6 +24,7 @@ from interp_shortcuts.measures.intervals import proportion_interval
 from interp_shortcuts.measures.modular.noise_rows import (
     AGAINST,
     EMPTY,
+    PAPER,
     NoiseRows,
     require_modular,
 )
@@ -35,7 +36,6 @@ from interp_shortcuts.streams import derive_seed
 from interp_shortcuts.tasks.modular import ModularArithmetic
 from interp_shortcuts.tasks.noisy_task import NOISE_GROUPS
 
-PARTITION_PAPER = "arXiv:2605.18022"
 RANKED = ("ipr", "strength")
 SCORES = (*RANKED, "random")
 KEPT = ("top", "bottom")
@@ -151,7 +151,7 @@ class PartitionAccuracy(Measure):
                 accuracy,
                 long_name="accuracy on a share of the neurons",
                 units="fraction",
-                definition=f"{definition} by IPR of w, by strength ({PARTITION_PAPER}), or the "
+                definition=f"{definition} by IPR of w, by strength ({PAPER}), or the "
                 f"mean over {draws}; mu is kept (ours)",
                 range="[0, 1]",
                 nan_means=_NO_NEURON,

@@ -13,7 +13,7 @@ import torch
 import xarray as xr
 
 from interp_shortcuts.measures.base import Measure, axis_labels
-from interp_shortcuts.measures.modular.noise_rows import require_modular
+from interp_shortcuts.measures.modular.noise_rows import PAPER, require_modular
 from interp_shortcuts.measures.observation import Observation
 from interp_shortcuts.models.spectrum import (
     VECTORS,
@@ -24,7 +24,6 @@ from interp_shortcuts.models.spectrum import (
 from interp_shortcuts.models.two_layer_spec import TwoLayerSpec
 from interp_shortcuts.tasks.modular import ModularArithmetic
 
-SPECTRA_PAPER = "arXiv:2605.18022"
 CONVENTIONS = ("rfft", "fft")
 _NO_FREQUENCY = "no vector that counts has anything at a nonzero frequency"
 _ZERO_VECTOR = "the vector is zero at all residues of the circle"
@@ -60,7 +59,7 @@ class NeuronSpectra(Measure):
                 neuron_strengths(net).numpy(),
                 long_name="strength",
                 units="logits",
-                definition=f"|w|_inf phi(|u|_inf + |v|_inf), {SPECTRA_PAPER}; phi at plus or minus "
+                definition=f"|w|_inf phi(|u|_inf + |v|_inf), {PAPER}; phi at plus or minus "
                 "the sum, whichever is larger (ours)",
                 range="[0, inf)",
             ),
@@ -93,7 +92,7 @@ class NeuronSpectra(Measure):
                 torch.where(nothing, torch.nan, spectrum.dominant.double()).numpy(),
                 long_name="dominant frequency",
                 units="turns a circle",
-                definition=f"nonzero frequency of the largest power; {SPECTRA_PAPER}",
+                definition=f"nonzero frequency of the largest power; {PAPER}",
                 range=turns,
                 nan_means=_NO_FREQUENCY,
             ),
@@ -145,7 +144,7 @@ class NeuronSpectra(Measure):
                 long_name="phase error",
                 units="rad",
                 definition="phi_u + phi_v - phi_w (subtraction: phi_u - phi_v - phi_w), wrapped; 0 "
-                f"in the analytic solution of {SPECTRA_PAPER}",
+                f"in the analytic solution of {PAPER}",
                 range="(-pi, pi]",
                 nan_means=_NO_PHASE,
             ),
@@ -161,7 +160,7 @@ class NeuronSpectra(Measure):
                 long_name="inverse participation ratio of w",
                 units="1",
                 definition=f"(|w^|_4 / |w^|_2)^4 with w^ the Fourier transform of w, "
-                f"{SPECTRA_PAPER}; by rfft a cosine gives 1, by fft, with mirror images, 0.5",
+                f"{PAPER}; by rfft a cosine gives 1, by fft, with mirror images, 0.5",
                 range="(0, 1]",
                 nan_means=_ZERO_VECTOR,
             ),

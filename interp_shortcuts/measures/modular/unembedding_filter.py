@@ -23,6 +23,7 @@ from interp_shortcuts.measures.intervals import proportion_interval
 from interp_shortcuts.measures.modular.noise_rows import (
     AGAINST,
     EMPTY,
+    PAPER,
     NoiseRows,
     require_modular,
 )
@@ -34,7 +35,6 @@ from interp_shortcuts.residues import Arithmetic
 from interp_shortcuts.tasks.modular import ModularArithmetic
 from interp_shortcuts.tasks.noisy_task import NOISE_GROUPS
 
-UNEMBEDDING_PAPER = "arXiv:2605.18022"
 KEPT = ("dominant", "rest")
 
 
@@ -113,7 +113,7 @@ class UnembeddingFilter(Measure):
                 definition="fraction of the group's pairs whose largest logit (ties to the lowest "
                 f"class) is their label, {AGAINST}; dominant: with the k nonzero frequencies along "
                 "the classes that hold most of W_U; rest: without them, with b_U (ours, after the "
-                f"frequency filter of {UNEMBEDDING_PAPER})",
+                f"frequency filter of {PAPER})",
                 range="[0, 1]",
                 nan_means=EMPTY,
             ),
